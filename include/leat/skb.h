@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * skb.h: a packet on the PASS side of a program: bridges, TAP, the embedding program.
+ *
+ * An skb is one granule of private memory: the linear part's reference, up to LEAT_MAX_FRAGS fragments, and what is
+ * known of the packet. It belongs to one thread at a time; clones share the payload, never the skb.
+ */
+#ifndef LEAT_SKB_H
+#define LEAT_SKB_H
+
+#include <leat/xdp.h>
+
+LEAT_BEGIN_DECLS
+
+struct leat_skb {
+	struct leat_run self; /* the granule this skb lives in */
+	struct leat_run head; /* reference of the linear part */
+	uint8_t *data;        /* first byte of the packet */
+	uint32_t len;         /* bytes of the whole packet */
+	uint32_t data_len;    /* bytes of it in fragments; the linear part has len - data_len */
+	uint32_t truesize;    /* bytes of memory that the packet keeps, its skb included */
+	uint16_t nr_frags;
+	uint16_t port;        /* where it came in */
+	uint16_t queue;
+	uint8_t metasize;     /* bytes of XDP metadata before data */
+	uint8_t pad[5];
+	struct leat_pkt_meta meta;
+	struct leat_frag frag[LEAT_MAX_FRAGS];
+};
+LEAT_STATIC_ASSERT(sizeof(struct leat_skb) <= LEAT_GRANULE_SIZE, "an skb is one granule");
+
+static inline uint32_t leat_skb_headlen(const struct leat_skb *skb)
+{
+	return skb->len - skb->data_len;
+}
+
+/** Makes an empty skb from @objs (no head, no length); NULL when memory is out. *owner* of @objs. */
+LEAT_API struct leat_skb *leat_skb_alloc(struct leat_page_pool *objs);
+/** Puts every reference and the skb itself (**consumes**; NULL allowed). *any*. */
+LEAT_API void leat_skb_free(struct leat_skb *skb);
+/** The same for @n of them, grouped by pool. *any*. */
+LEAT_API void leat_skb_free_bulk(struct leat_skb **skbs, unsigned int n);
+
+/**
+ * Makes an skb of a received packet: the references move. Returns NULL when memory is out (the caller keeps @xdp).
+ * *owner* of @objs.
+ */
+LEAT_API struct leat_skb *leat_skb_from_xdp_buff(struct leat_page_pool *objs, const struct leat_xdp_buff *xdp);
+/** The same from a frame; **consumes** it on success. */
+LEAT_API struct leat_skb *leat_skb_from_xdp_frame(struct leat_page_pool *objs, struct leat_xdp_frame *frame);
+/**
+ * Makes a frame of an skb: the references move and the skb's granule is put. An skb with fragments needs a fragment
+ * list from @objs. Returns NULL when memory is out (the caller keeps the skb). Shared payload stays shared: see
+ * leat_run_is_shared(). *owner* of @objs.
+ */
+LEAT_API struct leat_xdp_frame *leat_skb_to_xdp_frame(struct leat_page_pool *objs, struct leat_skb *skb);
+
+/** Makes a second skb over the same payload, read-only for both. NULL when memory is out. *owner* of @objs. */
+LEAT_API struct leat_skb *leat_skb_clone(struct leat_page_pool *objs, const struct leat_skb *skb);
+/** Whether some part of the payload has another holder. Only "no" is lasting. */
+LEAT_API bool leat_skb_is_shared(const struct leat_skb *skb);
+
+/**
+ * Adds @len bytes at @off of @run as a new fragment and adopts the reference. Returns 0, or -ENOSPC at LEAT_MAX_FRAGS
+ * (the caller keeps the reference).
+ */
+LEAT_API int leat_skb_add_rx_frag(struct leat_skb *skb, struct leat_run run, uint32_t off, uint32_t len);
+/** Whether @run with data at @off follows the last fragment without a gap, and neither is shared. */
+LEAT_API bool leat_skb_can_coalesce(const struct leat_skb *skb, struct leat_run run, uint32_t off);
+/**
+ * Grows the last fragment by @len bytes at @off of @run, which leat_skb_can_coalesce() allowed: the two runs become
+ * one and the reference is adopted (the caller does not put it).
+ */
+LEAT_API void leat_skb_coalesce_rx_frag(struct leat_skb *skb, struct leat_run run, uint32_t off, uint32_t len);
+
+/**
+ * Copies @len bytes from @off of the packet to @dst. Returns 0, or -EINVAL when the packet is shorter.
+ */
+LEAT_API int leat_skb_copy_bits(const struct leat_skb *skb, uint32_t off, void *dst, uint32_t len);
+
+LEAT_END_DECLS
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * xdp.h: a packet while a program looks at it (xdp_buff), and while it travels (xdp_frame).
+ *
+ * An xdp_buff lives on the stack of the poll that received the packet. An xdp_frame is the private descriptor of the
+ * packet's first granule: found from the data address, never inside the buffer, so that turning one into the other
+ * copies a few words, cannot fail and leaves headroom alone.
+ *
+ *   run:  | headroom          | metadata | packet bytes            | tailroom      |
+ *         ^ run start         ^ data_meta ^ data                   ^ data_end
+ *
+ * Programs see the kernel's limits: LEAT_XDP_HEADROOM bytes before the packet as received, and
+ * LEAT_XDP_TAILROOM bytes at the end of the buffer that it may not grow into.
+ */
+#ifndef LEAT_XDP_H
+#define LEAT_XDP_H
+
+#include <leat/page_pool.h>
+
+LEAT_BEGIN_DECLS
+
+/** Verdicts, with the numbers of the kernel's enum xdp_action. */
+enum leat_xdp_action {
+	LEAT_XDP_ABORTED,
+	LEAT_XDP_DROP,
+	LEAT_XDP_PASS,
+	LEAT_XDP_TX,
+	LEAT_XDP_REDIRECT,
+};
+#define LEAT_XDP_ACTIONS 5
+
+/** The name in lower case ("pass"), or "unknown". */
+LEAT_API const char *leat_xdp_action_name(uint32_t action);
+
+#define LEAT_XDP_HEADROOM 256u
+#define LEAT_XDP_TAILROOM 320u
+/** Fragments of one packet beside its linear part. */
+#define LEAT_MAX_FRAGS 17u
+/** Longest metadata before a packet, bytes; a multiple of 4. */
+#define LEAT_XDP_META_MAX 252u
+/** Ethernet header, bytes (IEEE 802.3, 3.1). A shorter packet is a runt. */
+#define LEAT_ETH_HLEN 14u
+/** One 802.1Q tag, bytes (IEEE 802.1Q, 9.5). */
+#define LEAT_VLAN_HLEN 4u
+
+/* Bits of leat_pkt_meta.flags: which members hold something. */
+#define LEAT_META_TIMESTAMP 0x1u
+#define LEAT_META_HASH 0x2u
+#define LEAT_META_VLAN 0x4u
+#define LEAT_META_CSUM_PARTIAL 0x8u /* the checksum at csum_start + csum_offset is still to be filled in */
+#define LEAT_META_CSUM_VALID 0x10u  /* somebody we trust has checked it */
+
+/** What is known of a packet beside its bytes. Travels with it through every conversion. */
+struct leat_pkt_meta {
+	uint64_t timestamp;   /* nanoseconds since 1970-01-01 UTC */
+	uint32_t hash;        /* flow hash */
+	uint16_t vlan_tci;    /* IEEE 802.1Q TCI, host order */
+	uint16_t csum_start;  /* bytes from data */
+	uint16_t csum_offset; /* bytes from csum_start */
+	uint16_t flags;       /* LEAT_META_* */
+	uint32_t pad;
+};
+
+/** One fragment: a reference, and the bytes of it that belong to the packet. */
+struct leat_frag {
+	struct leat_run run;
+	uint32_t off; /* bytes from the start of the run */
+	uint32_t len;
+};
+
+/** Fragment list of a multi-buffer packet: one granule of private memory. */
+struct leat_xdp_frags {
+	struct leat_run self;  /* the granule this list lives in */
+	uint32_t n;            /* fragments in use */
+	uint32_t len;          /* bytes in all fragments */
+	struct leat_frag frag[LEAT_MAX_FRAGS];
+};
+LEAT_STATIC_ASSERT(sizeof(struct leat_xdp_frags) <= LEAT_GRANULE_SIZE, "a fragment list is one granule");
+
+/** Where a packet came in. Belongs to the port. */
+struct leat_xdp_rxq {
+	struct leat_netdev *dev;
+	uint32_t port;  /* number of the port, as programs see it (ingress_ifindex) */
+	uint32_t queue; /* number of the receive queue */
+};
+
+/** A packet under a program. */
+struct leat_xdp_buff {
+	uint8_t *data;      /* first byte of the packet */
+	uint8_t *data_end;  /* one past the last byte of the linear part */
+	uint8_t *data_meta; /* first byte of metadata; data when there is none */
+	struct leat_run run;           /* reference of the linear part */
+	struct leat_xdp_frags *frags;  /* NULL for a linear packet */
+	const struct leat_xdp_rxq *rxq;
+	struct leat_worker *worker;    /* whose poll this is; what programs see as the CPU */
+	struct leat_pkt_meta meta;
+};
+
+/** A packet on its way, the private descriptor of its first granule. */
+struct leat_xdp_frame {
+	uint8_t *data;
+	uint32_t len;      /* bytes of the linear part */
+	uint16_t granules; /* of the linear part's run */
+	uint8_t metasize;  /* bytes of metadata before data */
+	uint8_t pad;
+	struct leat_xdp_frags *frags; /* NULL for a linear packet */
+	struct leat_pkt_meta meta;
+	uint16_t port;  /* where it came in */
+	uint16_t queue;
+	int32_t shares; /* holders of the run beside the first (atomic); not part of the frame, see leat_run_get() */
+	uint64_t spare;
+};
+LEAT_STATIC_ASSERT(sizeof(struct leat_xdp_frame) == LEAT_CACHELINE, "granule descriptor is one line");
+
+/** The descriptor of the granule at @addr. */
+static inline struct leat_xdp_frame *leat_xdp_frame_at(uint64_t addr)
+{
+	return (struct leat_xdp_frame *)(uintptr_t)(leat_arena_base(addr) + LEAT_ARENA_GRANULES +
+						    (uint64_t)leat_granule_idx(addr) * sizeof(struct leat_xdp_frame));
+}
+
+/** The reference of a frame's linear part. */
+static inline struct leat_run leat_xdp_frame_run(const struct leat_xdp_frame *frame)
+{
+	uint64_t addr = (uint64_t)(uintptr_t)frame;
+	uint64_t base = leat_arena_base(addr);
+	uint64_t idx = (addr - base - LEAT_ARENA_GRANULES) / sizeof(*frame);
+
+	return leat_run_make(base + (idx << LEAT_GRANULE_SHIFT), frame->granules);
+}
+
+/** Bytes of the whole packet. */
+static inline uint32_t leat_xdp_frame_len(const struct leat_xdp_frame *frame)
+{
+	return frame->len + (frame->frags ? frame->frags->len : 0);
+}
+
+static inline uint32_t leat_xdp_buff_len(const struct leat_xdp_buff *xdp)
+{
+	return (uint32_t)(xdp->data_end - xdp->data) + (xdp->frags ? xdp->frags->len : 0);
+}
+
+/**
+ * Prepares @xdp for a packet of @len bytes that begins @headroom bytes into @run (**consumes** the reference), without
+ * metadata; rxq and worker are set by the receive path.
+ */
+static inline void leat_xdp_buff_init(struct leat_xdp_buff *xdp, struct leat_run run, uint32_t headroom, uint32_t len)
+{
+	struct leat_pkt_meta none = { 0, 0, 0, 0, 0, 0, 0 };
+
+	xdp->data = leat_run_start(run) + headroom;
+	xdp->data_end = xdp->data + len;
+	xdp->data_meta = xdp->data;
+	xdp->run = run;
+	xdp->frags = NULL;
+	xdp->rxq = NULL;
+	xdp->worker = NULL;
+	xdp->meta = none;
+}
+
+/** Turns a buff into a frame: the reference moves. Never fails. @port and @queue say where it came in. */
+static inline struct leat_xdp_frame *leat_xdp_buff_to_frame(const struct leat_xdp_buff *xdp)
+{
+	struct leat_xdp_frame *frame = leat_xdp_frame_at(leat_run_addr(xdp->run));
+
+	frame->data = xdp->data;
+	frame->len = (uint32_t)(xdp->data_end - xdp->data);
+	frame->granules = (uint16_t)leat_run_granules(xdp->run);
+	frame->metasize = (uint8_t)(xdp->data - xdp->data_meta);
+	frame->frags = xdp->frags;
+	frame->meta = xdp->meta;
+	frame->port = xdp->rxq ? (uint16_t)xdp->rxq->port : 0;
+	frame->queue = xdp->rxq ? (uint16_t)xdp->rxq->queue : 0;
+	return frame;
+}
+
+/** Turns a frame into a buff: the reference moves. */
+static inline void leat_xdp_frame_to_buff(const struct leat_xdp_frame *frame, struct leat_xdp_buff *xdp)
+{
+	xdp->data = frame->data;
+	xdp->data_end = frame->data + frame->len;
+	xdp->data_meta = frame->data - frame->metasize;
+	xdp->run = leat_xdp_frame_run(frame);
+	xdp->frags = frame->frags;
+	xdp->rxq = NULL;
+	xdp->worker = NULL;
+	xdp->meta = frame->meta;
+}
+
+/**
+ * Moves the start of the packet by @delta bytes (negative: grows into the headroom), as bpf_xdp_adjust_head: at least
+ * LEAT_ETH_HLEN bytes stay; metadata moves along. Returns 0 or -EINVAL (nothing changed).
+ */
+LEAT_API int leat_xdp_adjust_head(struct leat_xdp_buff *xdp, int delta);
+/**
+ * Moves the end of a linear packet by @delta bytes, as bpf_xdp_adjust_tail; new bytes are zero. Returns 0, or -EINVAL
+ * when less than LEAT_ETH_HLEN bytes would stay or the tailroom would be touched; -EOPNOTSUPP for multi-buffer.
+ */
+LEAT_API int leat_xdp_adjust_tail(struct leat_xdp_buff *xdp, int delta);
+/**
+ * Moves the start of the metadata by @delta bytes, as bpf_xdp_adjust_meta. Returns 0; -EINVAL when the length would
+ * not be a multiple of 4 within 0..LEAT_XDP_META_MAX, or leave the headroom.
+ */
+LEAT_API int leat_xdp_adjust_meta(struct leat_xdp_buff *xdp, int delta);
+
+/** Puts every reference of a frame (**consumes** it). *any*. */
+LEAT_API void leat_xdp_return_frame(struct leat_xdp_frame *frame);
+/** The same for @n frames, grouped by pool, neighbours as one range. *any*. */
+LEAT_API void leat_xdp_return_frame_bulk(struct leat_xdp_frame **frames, unsigned int n);
+/** Puts every reference of a buff (**consumes** it). *any*. */
+LEAT_API void leat_xdp_return_buff(struct leat_xdp_buff *xdp);
+
+/** Makes a fragment list with room for LEAT_MAX_FRAGS from @objs; NULL when memory is out. *owner* of @objs. */
+LEAT_API struct leat_xdp_frags *leat_xdp_frags_alloc(struct leat_page_pool *objs);
+/**
+ * Adds a fragment to a buff that has a list; adopts the reference on success. Returns 0, or -ENOSPC at LEAT_MAX_FRAGS
+ * (the caller keeps the reference).
+ */
+LEAT_API int leat_xdp_buff_add_frag(struct leat_xdp_buff *xdp, struct leat_run run, uint32_t off, uint32_t len);
+
+LEAT_END_DECLS
+
+#endif
