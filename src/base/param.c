@@ -16,6 +16,8 @@
 
 #define NSEC UINT64_C(1)
 #define SECOND (UINT64_C(1000000000) * NSEC)
+/* The highest number of 64 bits that can be given: one more means "did not fit". */
+#define NUMBER_MAX (UINT64_MAX - 1)
 
 /* A name and what it multiplies a number by. */
 struct unit {
@@ -108,7 +110,7 @@ static enum number parse_number(const char *text, const struct unit *units, bool
 	*value = read_digits(&digits, unit->factor, fraction);
 	if (negative && *value)
 		return NUMBER_TOO_LOW;
-	return *value == UINT64_MAX && unit->factor > 1 ? NUMBER_TOO_HIGH : NUMBER_OK;
+	return *value > NUMBER_MAX ? NUMBER_TOO_HIGH : NUMBER_OK;
 }
 
 /* "10s" for 10000000000: the largest unit that divides it. */
@@ -144,17 +146,19 @@ static uint64_t upper_bound(const struct leat_param *param, uint64_t type_max)
 	return param->max && param->max < type_max ? param->max : type_max;
 }
 
-static int out_of_range(const struct leat_param *param, const char *text, uint64_t max, struct leat_diag *diag)
+static int out_of_range(const struct leat_param *param, const char *text, uint64_t max, bool too_low,
+			struct leat_diag *diag)
 {
 	char low[32], high[32];
 
 	print_bound(param, low, sizeof(low), param->min);
 	print_bound(param, high, sizeof(high), max);
-	if (max == UINT64_MAX)
-		leat_diag_add(diag, "must be at least %s%s, not %.40s", low,
-			      param->kind == LEAT_PARAM_DURATION ? "" : " and below 2^64", text);
-	else
+	if (max < NUMBER_MAX)
 		leat_diag_add(diag, "must be %s..%s, not %.40s", low, high, text);
+	else if (too_low)
+		leat_diag_add(diag, "must be at least %s, not %.40s", low, text);
+	else
+		leat_diag_add(diag, "%.40s is too large", text);
 	return -EINVAL;
 }
 
@@ -170,7 +174,7 @@ static int set_number(const struct leat_param *param, const char *text, const st
 		return -EINVAL;
 	}
 	if (number != NUMBER_OK || *value < param->min || *value > max)
-		return out_of_range(param, text, max, diag);
+		return out_of_range(param, text, max, number == NUMBER_TOO_LOW || *value < param->min, diag);
 	return 0;
 }
 
@@ -187,7 +191,7 @@ static int set_u32(const struct leat_param *param, void *where, const char *text
 static int set_u64(const struct leat_param *param, void *where, const char *text, struct leat_diag *diag)
 {
 	uint64_t value;
-	int rc = set_number(param, text, size_units, UINT64_MAX,
+	int rc = set_number(param, text, size_units, NUMBER_MAX,
 			    "a whole number (it may end in k, M, G, Ki, Mi or Gi)", &value, diag);
 
 	if (!rc)
@@ -198,7 +202,7 @@ static int set_u64(const struct leat_param *param, void *where, const char *text
 static int set_duration(const struct leat_param *param, void *where, const char *text, struct leat_diag *diag)
 {
 	uint64_t value;
-	int rc = set_number(param, text, time_units, UINT64_MAX, "a duration (like 10s, 250ms or 5us)", &value, diag);
+	int rc = set_number(param, text, time_units, NUMBER_MAX, "a duration (like 10s, 250ms or 5us)", &value, diag);
 
 	if (!rc)
 		*(uint64_t *)where = value;
