@@ -45,7 +45,6 @@ LEAT_BEGIN_DECLS
 struct leat_arena;
 struct leat_segment;
 struct leat_page_pool;
-struct leat_xdp_frame;
 
 /* Bits of leat_block.flags; any of them set takes a put off the fast path. */
 #define LEAT_BLOCK_SHARED 0x1u /* some run of this block has had a second holder since the block was last cut */
@@ -61,6 +60,13 @@ struct leat_block {
 	uint64_t free LEAT_CACHELINE_ALIGNED; /* one bit per granule: 1 = free; only the owner reads it, too */
 };
 LEAT_STATIC_ASSERT(sizeof(struct leat_block) == 2 * LEAT_CACHELINE, "block descriptor is two lines");
+
+/** Descriptor of one granule, private memory. The rest is the packet's: see struct leat_xdp_frame. */
+struct leat_granule {
+	int32_t shares; /* of the run that begins here: holders beside the first (atomic) */
+	uint32_t packet[15];
+};
+LEAT_STATIC_ASSERT(sizeof(struct leat_granule) == LEAT_CACHELINE, "granule descriptor is one line");
 
 /**
  * A reference to consecutive granules: bits 63..48 hold their number, bits 47..0 the address of the first.
@@ -142,6 +148,12 @@ static inline struct leat_block *leat_block_of(uint64_t addr)
 
 	return (struct leat_block *)(uintptr_t)(leat_arena_base(addr) + LEAT_ARENA_BLOCKS +
 						idx * sizeof(struct leat_block));
+}
+
+static inline struct leat_granule *leat_granule_of(uint64_t addr)
+{
+	return (struct leat_granule *)(uintptr_t)(leat_arena_base(addr) + LEAT_ARENA_GRANULES +
+						  (uint64_t)leat_granule_idx(addr) * sizeof(struct leat_granule));
 }
 
 /* ---- runs ---- */

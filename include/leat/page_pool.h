@@ -45,7 +45,7 @@ struct leat_page_pool_counts {
 struct leat_page_pool {
 	/* owner only: the cursor */
 	uint64_t cur;  /* address of the next free granule of the current run */
-	uint32_t left; /* granules from cur to the end of the run */
+	uint32_t left; /* granules from cur to the end of the run; any thread reads */
 	uint32_t pad;
 	struct leat_page_pool_counts counts;
 	/* read by every thread that puts */
@@ -88,14 +88,15 @@ LEAT_API int leat_page_pool_create(struct leat_segment *segment, const struct le
 				   struct leat_page_pool **pool);
 
 /**
- * Ends a pool; its memory goes when the last buffer comes back. The owner no longer polls. NULL is allowed. *control*.
- * The segment stays until then, even if it is destroyed.
+ * Ends a pool; its memory goes when the last buffer comes back. Called by the owner, or when a grace period has passed
+ * since leat_page_pool_disown(): nobody may still take itself for the owner. NULL is allowed. The segment stays until
+ * then, even if it is destroyed.
  */
 LEAT_API void leat_page_pool_destroy(struct leat_page_pool *pool);
 
 /** Makes the calling thread the owner. The former owner must not use the pool any more. */
 LEAT_API void leat_page_pool_own(struct leat_page_pool *pool);
-/** Leaves the pool without an owner: every put is remote. Called by the owner, or when there is none. */
+/** Leaves the pool without an owner: every put is remote. Called by the owner, or while it does not use the pool. */
 LEAT_API void leat_page_pool_disown(struct leat_page_pool *pool);
 
 /** Reads the counters. *any*. */
@@ -157,7 +158,7 @@ static inline struct leat_run leat_page_pool_alloc(struct leat_page_pool *pool, 
 		return leat_page_pool_alloc_slow(pool, granules);
 	run = leat_run_make(pool->cur, granules);
 	pool->cur += (uint64_t)granules << LEAT_GRANULE_SHIFT;
-	pool->left -= granules;
+	__atomic_store_n(&pool->left, pool->left - granules, __ATOMIC_RELAXED);
 	return run;
 }
 
@@ -173,7 +174,7 @@ static inline struct leat_run leat_page_pool_trim(struct leat_page_pool *pool, s
 	if (leat_unlikely(leat_run_addr(run) + leat_run_size(run) != pool->cur))
 		return run;
 	pool->cur -= (uint64_t)spare << LEAT_GRANULE_SHIFT;
-	pool->left += spare;
+	__atomic_store_n(&pool->left, pool->left + spare, __ATOMIC_RELAXED);
 	return leat_run_make(leat_run_addr(run), granules);
 }
 

@@ -96,10 +96,11 @@ struct leat_xdp_buff {
 	struct leat_pkt_meta meta;
 };
 
-/** A packet on its way, the private descriptor of its first granule. */
+/** A packet on its way: what the descriptor of its first granule holds beside the share count. */
 struct leat_xdp_frame {
-	uint8_t *data;
+	int32_t shares;    /* not part of the frame: see struct leat_granule */
 	uint32_t len;      /* bytes of the linear part */
+	uint8_t *data;
 	uint16_t granules; /* of the linear part's run */
 	uint8_t metasize;  /* bytes of metadata before data */
 	uint8_t pad;
@@ -107,16 +108,14 @@ struct leat_xdp_frame {
 	struct leat_pkt_meta meta;
 	uint16_t port;  /* where it came in */
 	uint16_t queue;
-	int32_t shares; /* holders of the run beside the first (atomic); not part of the frame, see leat_run_get() */
-	uint64_t spare;
+	uint32_t spare;
 };
-LEAT_STATIC_ASSERT(sizeof(struct leat_xdp_frame) == LEAT_CACHELINE, "granule descriptor is one line");
+LEAT_STATIC_ASSERT(sizeof(struct leat_xdp_frame) == sizeof(struct leat_granule), "a frame is a granule's descriptor");
 
 /** The descriptor of the granule at @addr. */
 static inline struct leat_xdp_frame *leat_xdp_frame_at(uint64_t addr)
 {
-	return (struct leat_xdp_frame *)(uintptr_t)(leat_arena_base(addr) + LEAT_ARENA_GRANULES +
-						    (uint64_t)leat_granule_idx(addr) * sizeof(struct leat_xdp_frame));
+	return (struct leat_xdp_frame *)leat_granule_of(addr);
 }
 
 /** The reference of a frame's linear part. */

@@ -11,7 +11,7 @@
 static atomic_ulong fail_countdown;
 static atomic_bool failed;
 
-static bool fails_now(void)
+bool leat_heap_fails_now(void)
 {
 	unsigned long left = atomic_load_explicit(&fail_countdown, memory_order_relaxed);
 
@@ -32,7 +32,7 @@ void *leat_heap_zalloc(size_t size)
 	size_t rounded = (size + LEAT_CACHELINE - 1) & ~(size_t)(LEAT_CACHELINE - 1);
 	void *mem;
 
-	if (rounded < size || fails_now())
+	if (rounded < size || leat_heap_fails_now())
 		return NULL;
 	mem = aligned_alloc(LEAT_CACHELINE, rounded ? rounded : LEAT_CACHELINE);
 	if (mem)

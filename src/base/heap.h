@@ -9,14 +9,16 @@
 #include <leat/base.h>
 
 /** Zeroed memory aligned to a cache line, or NULL. Put back with leat_heap_free(). *any*. */
-LEAT_API void *leat_heap_zalloc(size_t size);
+void *leat_heap_zalloc(size_t size);
 /** A copy of @text, or NULL. */
 char *leat_heap_strdup(const char *text);
-LEAT_API void leat_heap_free(void *mem);
+void leat_heap_free(void *mem);
 
 /** Lets the @nth allocation from now (1: the next) fail, once; 0 ends it. For tests, which are alone in the process. */
-LEAT_API void leat_heap_fail_nth(unsigned long nth);
+void leat_heap_fail_nth(unsigned long nth);
 /** Whether the allocation that was to fail has been reached. */
-LEAT_API bool leat_heap_failed(void);
+bool leat_heap_failed(void);
+/** Counts as an allocation and says whether it is the one to fail. For memory that comes straight from the system. */
+bool leat_heap_fails_now(void);
 
 #endif

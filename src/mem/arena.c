@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * arena.c: address ranges and the memory behind them. Control path, one lock per arena.
+ *
+ * An arena's addresses are never unmapped once reserved: a thread that has just returned the last buffer of a pool may
+ * still read that pool's and block's descriptors. A destroyed arena gives its memory back and waits for the next
+ * leat_arena_create() of the process.
+ */
+#include "mem/arena.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/heap.h"
+#include "base/opts.h"
+#include "mem/extent_map.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+/** Aligned places to try before giving up. */
+#define PLACES_TRIED 1024
+
+struct leat_arena {
+	uint64_t base;
+	uint64_t data_size;
+	struct leat_arena *next; /* on the list of arenas that wait for reuse */
+	pthread_mutex_t lock;    /* guards the rest */
+	struct leat_extent_map map;
+	unsigned int refs;       /* the creator's, and one per segment */
+};
+
+struct leat_segment {
+	struct leat_arena *arena;
+	enum leat_segment_kind kind;
+	uint64_t base, bytes;
+	int fd;
+	_Atomic uint64_t committed;
+	char name[32];
+	struct leat_extent_map map; /* under the arena's lock */
+	unsigned int refs;          /* the creator's, and one per pool; under the arena's lock */
+};
+
+static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct leat_arena *spare; /* destroyed arenas, addresses still reserved */
+
+/* ---- addresses ---- */
+
+static uint64_t blocks_size(uint64_t data_size)
+{
+	return data_size / LEAT_BLOCK_SIZE * sizeof(struct leat_block);
+}
+
+static uint64_t granules_size(uint64_t data_size)
+{
+	return data_size / LEAT_GRANULE_SIZE * sizeof(struct leat_granule);
+}
+
+/** Maps @size bytes at @addr if that place is free. */
+static bool map_at(uint64_t addr, uint64_t size, int prot)
+{
+	void *want = (void *)(uintptr_t)addr;
+	void *got = mmap(want, size, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (got == MAP_FAILED)
+		return false;
+	if (got == want)
+		return true;
+	munmap(got, size);
+	return false;
+}
+
+static void unmap_at(uint64_t addr, uint64_t size)
+{
+	munmap((void *)(uintptr_t)addr, size);
+}
+
+static bool reserve_at(uint64_t base, uint64_t data_size)
+{
+	if (!map_at(base, data_size, PROT_NONE))
+		return false;
+	if (!map_at(base + LEAT_ARENA_BLOCKS, blocks_size(data_size), PROT_READ | PROT_WRITE))
+		goto unmap_data;
+	if (!map_at(base + LEAT_ARENA_GRANULES, granules_size(data_size), PROT_READ | PROT_WRITE))
+		goto unmap_blocks;
+	return true;
+
+unmap_blocks:
+	unmap_at(base + LEAT_ARENA_BLOCKS, blocks_size(data_size));
+unmap_data:
+	unmap_at(base, data_size);
+	return false;
+}
+
+/** Finds an aligned hole, downwards from where the system puts mappings by itself. Returns 0 when there is none. */
+static uint64_t reserve(uint64_t data_size)
+{
+	void *probe = mmap(NULL, LEAT_EXTENT_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint64_t base;
+	unsigned int i;
+
+	if (probe == MAP_FAILED)
+		return 0;
+	munmap(probe, LEAT_EXTENT_SIZE);
+	base = leat_arena_base((uint64_t)(uintptr_t)probe);
+	for (i = 0; i < PLACES_TRIED && base >= LEAT_ARENA_SPAN; i++, base -= LEAT_ARENA_SPAN)
+		if (reserve_at(base, data_size))
+			return base;
+	return 0;
+}
+
+/** Takes a destroyed arena of the same size from the list, or NULL. */
+static struct leat_arena *take_spare(uint64_t data_size)
+{
+	struct leat_arena **link, *arena = NULL;
+
+	pthread_mutex_lock(&spare_lock);
+	for (link = &spare; *link; link = &(*link)->next) {
+		if ((*link)->data_size != data_size)
+			continue;
+		arena = *link;
+		*link = arena->next;
+		break;
+	}
+	pthread_mutex_unlock(&spare_lock);
+	return arena;
+}
+
+static void put_spare(struct leat_arena *arena)
+{
+	pthread_mutex_lock(&spare_lock);
+	arena->next = spare;
+	spare = arena;
+	pthread_mutex_unlock(&spare_lock);
+}
+
+static struct leat_arena *reserve_arena(uint64_t data_size)
+{
+	struct leat_arena *arena = leat_heap_zalloc(sizeof(*arena));
+
+	if (!arena)
+		return NULL;
+	arena->base = reserve(data_size);
+	if (!arena->base) {
+		leat_heap_free(arena);
+		return NULL;
+	}
+	arena->data_size = data_size;
+	pthread_mutex_init(&arena->lock, NULL);
+	return arena;
+}
+
+/* ---- arena ---- */
+
+int leat_arena_create(const struct leat_arena_opts *opts, struct leat_arena **out)
+{
+	struct leat_arena_opts own;
+	struct leat_arena *arena;
+	int err = leat_opts_copy(&own, sizeof(own), opts);
+
+	if (err)
+		return err;
+	if (!own.data_size)
+		own.data_size = LEAT_ARENA_DATA_MAX;
+	if (own.data_size > LEAT_ARENA_DATA_MAX)
+		return -EINVAL;
+	own.data_size = (own.data_size + LEAT_EXTENT_SIZE - 1) & ~(uint64_t)(LEAT_EXTENT_SIZE - 1);
+	arena = take_spare(own.data_size);
+	if (!arena)
+		arena = reserve_arena(own.data_size);
+	if (!arena)
+		return -ENOMEM;
+	if (!leat_extent_map_init(&arena->map, (uint32_t)(own.data_size >> LEAT_EXTENT_SHIFT))) {
+		put_spare(arena);
+		return -ENOMEM;
+	}
+	arena->refs = 1;
+	*out = arena;
+	return 0;
+}
+
+/** The last reference is gone: memory back to the system, addresses kept. */
+static void arena_end(struct leat_arena *arena)
+{
+	leat_extent_map_fini(&arena->map);
+	madvise((void *)(uintptr_t)(arena->base + LEAT_ARENA_BLOCKS), blocks_size(arena->data_size), MADV_DONTNEED);
+	madvise((void *)(uintptr_t)(arena->base + LEAT_ARENA_GRANULES), granules_size(arena->data_size),
+		MADV_DONTNEED);
+	put_spare(arena);
+}
+
+static void arena_put(struct leat_arena *arena)
+{
+	bool last;
+
+	pthread_mutex_lock(&arena->lock);
+	last = --arena->refs == 0;
+	pthread_mutex_unlock(&arena->lock);
+	if (last)
+		arena_end(arena);
+}
+
+void leat_arena_destroy(struct leat_arena *arena)
+{
+	if (arena)
+		arena_put(arena);
+}
+
+/* ---- segment ---- */
+
+static int map_private(struct leat_segment *segment)
+{
+	void *base = (void *)(uintptr_t)segment->base;
+
+	if (mmap(base, segment->bytes, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+		return -errno;
+	madvise(base, segment->bytes, MADV_HUGEPAGE); /* a wish: without it plain pages serve */
+	return 0;
+}
+
+static int map_shared(struct leat_segment *segment)
+{
+	int err;
+
+	segment->fd = memfd_create(segment->name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (segment->fd < 0)
+		return -errno;
+	if (ftruncate(segment->fd, (off_t)segment->bytes) ||
+	    fcntl(segment->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) ||
+	    mmap((void *)(uintptr_t)segment->base, segment->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		 segment->fd, 0) == MAP_FAILED) {
+		err = -errno;
+		close(segment->fd);
+		return err;
+	}
+	return 0;
+}
+
+/** Takes the segment's range in the arena. */
+static int place(struct leat_segment *segment)
+{
+	struct leat_arena *arena = segment->arena;
+	int64_t first;
+
+	pthread_mutex_lock(&arena->lock);
+	first = leat_extent_map_take(&arena->map, (uint32_t)(segment->bytes >> LEAT_EXTENT_SHIFT));
+	if (first >= 0)
+		arena->refs++;
+	pthread_mutex_unlock(&arena->lock);
+	if (first < 0)
+		return -ENOSPC;
+	segment->base = arena->base + ((uint64_t)first << LEAT_EXTENT_SHIFT);
+	return 0;
+}
+
+static void unplace(struct leat_segment *segment)
+{
+	struct leat_arena *arena = segment->arena;
+
+	pthread_mutex_lock(&arena->lock);
+	leat_extent_map_give(&arena->map, (uint32_t)((segment->base - arena->base) >> LEAT_EXTENT_SHIFT),
+			     (uint32_t)(segment->bytes >> LEAT_EXTENT_SHIFT));
+	pthread_mutex_unlock(&arena->lock);
+	arena_put(arena);
+}
+
+int leat_segment_create(struct leat_arena *arena, const struct leat_segment_opts *opts, struct leat_segment **out)
+{
+	struct leat_segment_opts own;
+	struct leat_segment *segment;
+	int err = leat_opts_copy(&own, sizeof(own), opts);
+
+	if (err)
+		return err;
+	if (!own.bytes || own.bytes > arena->data_size || own.kind > LEAT_SEGMENT_SHARED)
+		return -EINVAL;
+	segment = leat_heap_zalloc(sizeof(*segment));
+	if (!segment)
+		return -ENOMEM;
+	segment->arena = arena;
+	segment->kind = own.kind;
+	segment->fd = -1;
+	segment->refs = 1;
+	segment->bytes = (own.bytes + LEAT_EXTENT_SIZE - 1) & ~(uint64_t)(LEAT_EXTENT_SIZE - 1);
+	snprintf(segment->name, sizeof(segment->name), "%s", own.name ? own.name : "leat");
+	err = -ENOMEM;
+	if (!leat_extent_map_init(&segment->map, (uint32_t)(segment->bytes >> LEAT_EXTENT_SHIFT)))
+		goto free_segment;
+	err = place(segment);
+	if (err)
+		goto fini_map;
+	err = own.kind == LEAT_SEGMENT_SHARED ? map_shared(segment) : map_private(segment);
+	if (err)
+		goto unplace;
+	*out = segment;
+	return 0;
+
+unplace:
+	unplace(segment);
+fini_map:
+	leat_extent_map_fini(&segment->map);
+free_segment:
+	leat_heap_free(segment);
+	return err;
+}
+
+static void segment_end(struct leat_segment *segment)
+{
+	/* back to reserved: what was mapped here is gone, the place stays ours */
+	mmap((void *)(uintptr_t)segment->base, segment->bytes, PROT_NONE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	if (segment->fd >= 0)
+		close(segment->fd);
+	unplace(segment);
+	leat_extent_map_fini(&segment->map);
+	leat_heap_free(segment);
+}
+
+void leat_segment_destroy(struct leat_segment *segment)
+{
+	bool last;
+
+	if (!segment)
+		return;
+	pthread_mutex_lock(&segment->arena->lock);
+	last = --segment->refs == 0;
+	pthread_mutex_unlock(&segment->arena->lock);
+	if (last)
+		segment_end(segment);
+}
+
+int leat_segment_fd(const struct leat_segment *segment)
+{
+	return segment->fd;
+}
+
+void *leat_segment_base(const struct leat_segment *segment)
+{
+	return (void *)(uintptr_t)segment->base;
+}
+
+uint64_t leat_segment_size(const struct leat_segment *segment)
+{
+	return segment->bytes;
+}
+
+uint64_t leat_segment_committed(const struct leat_segment *segment)
+{
+	return atomic_load_explicit(&segment->committed, memory_order_relaxed);
+}
+
+/* ---- for pools ---- */
+
+int leat_segment_take(struct leat_segment *segment, uint32_t extents, uint64_t *addr)
+{
+	int64_t first;
+
+	pthread_mutex_lock(&segment->arena->lock);
+	first = leat_extent_map_take(&segment->map, extents);
+	if (first >= 0)
+		segment->refs++;
+	pthread_mutex_unlock(&segment->arena->lock);
+	if (first < 0)
+		return -ENOSPC;
+	*addr = segment->base + ((uint64_t)first << LEAT_EXTENT_SHIFT);
+	return 0;
+}
+
+static void decommit(struct leat_segment *segment, uint64_t addr, uint64_t size)
+{
+	if (segment->kind == LEAT_SEGMENT_SHARED)
+		fallocate(segment->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(addr - segment->base),
+			  (off_t)size);
+	else
+		madvise((void *)(uintptr_t)addr, size, MADV_DONTNEED);
+}
+
+void leat_segment_give(struct leat_segment *segment, uint64_t addr, uint32_t extents, uint32_t committed)
+{
+	bool last;
+
+	decommit(segment, addr, (uint64_t)extents << LEAT_EXTENT_SHIFT);
+	atomic_fetch_sub_explicit(&segment->committed, (uint64_t)committed << LEAT_EXTENT_SHIFT, memory_order_relaxed);
+	pthread_mutex_lock(&segment->arena->lock);
+	leat_extent_map_give(&segment->map, (uint32_t)((addr - segment->base) >> LEAT_EXTENT_SHIFT), extents);
+	last = --segment->refs == 0;
+	pthread_mutex_unlock(&segment->arena->lock);
+	if (last)
+		segment_end(segment);
+}
+
+/** Faults in [addr, addr + size), widened to pages. */
+static int populate(uint64_t addr, uint64_t size)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t first = addr & ~(page - 1), end = (addr + size + page - 1) & ~(page - 1);
+
+	if (!madvise((void *)(uintptr_t)first, end - first, MADV_POPULATE_WRITE))
+		return 0;
+	if (errno != EINVAL)
+		return -ENOMEM;
+	for (; first < end; first += page) /* an older kernel: an atomic that changes nothing, for others may write */
+		__atomic_fetch_or((uint8_t *)(uintptr_t)first, 0, __ATOMIC_RELAXED);
+	return 0;
+}
+
+int leat_segment_commit(struct leat_segment *segment, uint64_t addr)
+{
+	if (leat_heap_fails_now())
+		return -ENOMEM;
+	if (segment->kind == LEAT_SEGMENT_SHARED &&
+	    fallocate(segment->fd, 0, (off_t)(addr - segment->base), LEAT_EXTENT_SIZE))
+		return -ENOMEM;
+	if (populate(addr, LEAT_EXTENT_SIZE) ||
+	    populate((uint64_t)(uintptr_t)leat_block_of(addr),
+		     LEAT_EXTENT_SIZE / LEAT_BLOCK_SIZE * sizeof(struct leat_block)) ||
+	    populate((uint64_t)(uintptr_t)leat_granule_of(addr),
+		     LEAT_EXTENT_SIZE / LEAT_GRANULE_SIZE * sizeof(struct leat_granule)))
+		return -ENOMEM;
+	atomic_fetch_add_explicit(&segment->committed, LEAT_EXTENT_SIZE, memory_order_relaxed);
+	return 0;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * skb.c: packets on the PASS side. One thread at a time per skb.
+ *
+ * Conversions move references and never copy payload. The skb's own granule comes from the polling worker's object
+ * pool, and goes back to it from whatever thread frees the skb.
+ */
+#include <errno.h>
+#include <leat/skb.h>
+#include <string.h>
+
+struct leat_skb *leat_skb_alloc(struct leat_page_pool *objs)
+{
+	struct leat_run self = leat_page_pool_alloc(objs, 1);
+	struct leat_skb *skb;
+
+	if (leat_run_is_none(self))
+		return NULL;
+	skb = (struct leat_skb *)leat_run_start(self);
+	memset(skb, 0, offsetof(struct leat_skb, frag));
+	skb->self = self;
+	skb->truesize = LEAT_GRANULE_SIZE;
+	return skb;
+}
+
+/** References gathered for one bulk put: the most that one skb holds. */
+#define SKB_RUNS (LEAT_MAX_FRAGS + 2)
+
+static unsigned int collect(const struct leat_skb *skb, struct leat_run *runs)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < skb->nr_frags; i++)
+		runs[n++] = skb->frag[i].run;
+	if (!leat_run_is_none(skb->head))
+		runs[n++] = skb->head;
+	runs[n++] = skb->self; /* last: the skb lies in it */
+	return n;
+}
+
+void leat_skb_free(struct leat_skb *skb)
+{
+	struct leat_run runs[SKB_RUNS];
+
+	if (skb)
+		leat_run_put_bulk(runs, collect(skb, runs));
+}
+
+void leat_skb_free_bulk(struct leat_skb **skbs, unsigned int n)
+{
+	struct leat_run runs[SKB_RUNS * 4], self[SKB_RUNS * 4];
+	unsigned int i, n_runs = 0, n_self = 0;
+
+	/* payload and skbs come from different pools: two lists, so that each put stays with one pool */
+	for (i = 0; i < n; i++) {
+		if (n_runs > SKB_RUNS * 3 || n_self == SKB_RUNS * 4) {
+			leat_run_put_bulk(runs, n_runs);
+			leat_run_put_bulk(self, n_self);
+			n_runs = n_self = 0;
+		}
+		n_runs += collect(skbs[i], runs + n_runs) - 1;
+		self[n_self++] = runs[n_runs];
+	}
+	leat_run_put_bulk(runs, n_runs);
+	leat_run_put_bulk(self, n_self);
+}
+
+/* ---- conversions ---- */
+
+struct leat_skb *leat_skb_from_xdp_buff(struct leat_page_pool *objs, const struct leat_xdp_buff *xdp)
+{
+	struct leat_skb *skb = leat_skb_alloc(objs);
+	uint32_t i;
+
+	if (!skb)
+		return NULL;
+	skb->head = xdp->run;
+	skb->data = xdp->data;
+	skb->len = (uint32_t)(xdp->data_end - xdp->data);
+	skb->metasize = (uint8_t)(xdp->data - xdp->data_meta);
+	skb->meta = xdp->meta;
+	skb->truesize += leat_run_size(xdp->run);
+	if (xdp->rxq) {
+		skb->port = (uint16_t)xdp->rxq->port;
+		skb->queue = (uint16_t)xdp->rxq->queue;
+	}
+	if (!xdp->frags)
+		return skb;
+	for (i = 0; i < xdp->frags->n; i++)
+		leat_skb_add_rx_frag(skb, xdp->frags->frag[i].run, xdp->frags->frag[i].off, xdp->frags->frag[i].len);
+	leat_run_put(xdp->frags->self);
+	return skb;
+}
+
+struct leat_skb *leat_skb_from_xdp_frame(struct leat_page_pool *objs, struct leat_xdp_frame *frame)
+{
+	struct leat_xdp_buff xdp;
+	struct leat_skb *skb;
+
+	leat_xdp_frame_to_buff(frame, &xdp);
+	skb = leat_skb_from_xdp_buff(objs, &xdp);
+	if (skb) {
+		skb->port = frame->port;
+		skb->queue = frame->queue;
+	}
+	return skb;
+}
+
+struct leat_xdp_frame *leat_skb_to_xdp_frame(struct leat_page_pool *objs, struct leat_skb *skb)
+{
+	struct leat_xdp_frame *frame = leat_xdp_frame_at(leat_run_addr(skb->head));
+	struct leat_xdp_frags *frags = NULL;
+
+	if (skb->nr_frags) {
+		frags = leat_xdp_frags_alloc(objs);
+		if (!frags)
+			return NULL;
+		frags->n = skb->nr_frags;
+		frags->len = skb->data_len;
+		memcpy(frags->frag, skb->frag, skb->nr_frags * sizeof(skb->frag[0]));
+	}
+	frame->data = skb->data;
+	frame->len = leat_skb_headlen(skb);
+	frame->granules = (uint16_t)leat_run_granules(skb->head);
+	frame->metasize = skb->metasize;
+	frame->frags = frags;
+	frame->meta = skb->meta;
+	frame->port = skb->port;
+	frame->queue = skb->queue;
+	leat_run_put(skb->self);
+	return frame;
+}
+
+/* ---- sharing ---- */
+
+struct leat_skb *leat_skb_clone(struct leat_page_pool *objs, const struct leat_skb *skb)
+{
+	struct leat_skb *clone = leat_skb_alloc(objs);
+	struct leat_run self;
+	unsigned int i;
+
+	if (!clone)
+		return NULL;
+	self = clone->self;
+	memcpy(clone, skb, offsetof(struct leat_skb, frag) + skb->nr_frags * sizeof(skb->frag[0]));
+	clone->self = self;
+	leat_run_get(skb->head);
+	for (i = 0; i < skb->nr_frags; i++)
+		leat_run_get(skb->frag[i].run);
+	return clone;
+}
+
+bool leat_skb_is_shared(const struct leat_skb *skb)
+{
+	unsigned int i;
+
+	if (leat_run_is_shared(skb->head))
+		return true;
+	for (i = 0; i < skb->nr_frags; i++)
+		if (leat_run_is_shared(skb->frag[i].run))
+			return true;
+	return false;
+}
+
+/* ---- fragments ---- */
+
+int leat_skb_add_rx_frag(struct leat_skb *skb, struct leat_run run, uint32_t off, uint32_t len)
+{
+	if (skb->nr_frags == LEAT_MAX_FRAGS)
+		return -ENOSPC;
+	skb->frag[skb->nr_frags++] = (struct leat_frag){ run, off, len };
+	skb->len += len;
+	skb->data_len += len;
+	skb->truesize += leat_run_size(run);
+	return 0;
+}
+
+bool leat_skb_can_coalesce(const struct leat_skb *skb, struct leat_run run, uint32_t off)
+{
+	const struct leat_frag *last;
+	uint64_t end;
+
+	if (!skb->nr_frags || off)
+		return false;
+	last = &skb->frag[skb->nr_frags - 1];
+	end = leat_run_addr(last->run) + leat_run_size(last->run);
+	return end == leat_run_addr(run) && last->off + last->len == leat_run_size(last->run) &&
+	       leat_run_granules(last->run) + leat_run_granules(run) <= UINT16_MAX &&
+	       leat_block_of(end - 1)->pool == leat_block_of(end)->pool &&
+	       !((leat_block_of(end - 1)->flags | leat_block_of(end)->flags) & LEAT_BLOCK_FRAG) &&
+	       !leat_run_is_shared(last->run) && !leat_run_is_shared(run);
+}
+
+void leat_skb_coalesce_rx_frag(struct leat_skb *skb, struct leat_run run, uint32_t off, uint32_t len)
+{
+	struct leat_frag *last = &skb->frag[skb->nr_frags - 1];
+
+	LEAT_ASSERT(leat_skb_can_coalesce(skb, run, off));
+	last->run = leat_run_make(leat_run_addr(last->run), leat_run_granules(last->run) + leat_run_granules(run));
+	last->len += len;
+	skb->len += len;
+	skb->data_len += len;
+	skb->truesize += leat_run_size(run);
+}
+
+int leat_skb_copy_bits(const struct leat_skb *skb, uint32_t off, void *dst, uint32_t len)
+{
+	uint32_t headlen = leat_skb_headlen(skb), part;
+	uint8_t *out = dst;
+	unsigned int i;
+
+	if (off > skb->len || len > skb->len - off)
+		return -EINVAL;
+	if (off < headlen) {
+		part = len < headlen - off ? len : headlen - off;
+		memcpy(out, skb->data + off, part);
+		out += part;
+		len -= part;
+		off += part;
+	}
+	off -= headlen;
+	for (i = 0; len && i < skb->nr_frags; i++) {
+		const struct leat_frag *frag = &skb->frag[i];
+
+		if (off >= frag->len) {
+			off -= frag->len;
+			continue;
+		}
+		part = len < frag->len - off ? len : frag->len - off;
+		memcpy(out, leat_run_start(frag->run) + frag->off + off, part);
+		out += part;
+		len -= part;
+		off = 0;
+	}
+	return 0;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * xdp_frame.c: moving the edges of a packet under a program, fragments, and returning frames. Any thread.
+ */
+#include <errno.h>
+#include <leat/xdp.h>
+#include <string.h>
+
+const char *leat_xdp_action_name(uint32_t action)
+{
+	static const char *const names[LEAT_XDP_ACTIONS] = { "aborted", "drop", "pass", "tx", "redirect" };
+
+	return action < LEAT_XDP_ACTIONS ? names[action] : "unknown";
+}
+
+/* ---- edges ---- */
+
+int leat_xdp_adjust_head(struct leat_xdp_buff *xdp, int delta)
+{
+	ptrdiff_t metasize = xdp->data - xdp->data_meta;
+	ptrdiff_t room = xdp->data_meta - leat_run_start(xdp->run);
+
+	if (-(ptrdiff_t)delta > room || delta > xdp->data_end - xdp->data - (ptrdiff_t)LEAT_ETH_HLEN)
+		return -EINVAL;
+	if (metasize)
+		memmove(xdp->data_meta + delta, xdp->data_meta, (size_t)metasize);
+	xdp->data_meta += delta;
+	xdp->data += delta;
+	return 0;
+}
+
+int leat_xdp_adjust_tail(struct leat_xdp_buff *xdp, int delta)
+{
+	ptrdiff_t room = leat_run_start(xdp->run) + leat_run_size(xdp->run) - LEAT_XDP_TAILROOM - xdp->data_end;
+
+	if (xdp->frags)
+		return -EOPNOTSUPP;
+	if ((delta > 0 && delta > room) ||
+	    -(ptrdiff_t)delta > xdp->data_end - xdp->data - (ptrdiff_t)LEAT_ETH_HLEN)
+		return -EINVAL;
+	if (delta > 0)
+		memset(xdp->data_end, 0, (size_t)delta);
+	xdp->data_end += delta;
+	return 0;
+}
+
+int leat_xdp_adjust_meta(struct leat_xdp_buff *xdp, int delta)
+{
+	ptrdiff_t metasize = xdp->data - xdp->data_meta - delta;
+
+	if (metasize < 0 || metasize > (ptrdiff_t)LEAT_XDP_META_MAX || metasize % 4 ||
+	    metasize > xdp->data - leat_run_start(xdp->run))
+		return -EINVAL;
+	xdp->data_meta += delta;
+	return 0;
+}
+
+/* ---- fragments ---- */
+
+struct leat_xdp_frags *leat_xdp_frags_alloc(struct leat_page_pool *objs)
+{
+	struct leat_run self = leat_page_pool_alloc(objs, 1);
+	struct leat_xdp_frags *frags;
+
+	if (leat_run_is_none(self))
+		return NULL;
+	frags = (struct leat_xdp_frags *)leat_run_start(self);
+	frags->self = self;
+	frags->n = 0;
+	frags->len = 0;
+	return frags;
+}
+
+int leat_xdp_buff_add_frag(struct leat_xdp_buff *xdp, struct leat_run run, uint32_t off, uint32_t len)
+{
+	struct leat_xdp_frags *frags = xdp->frags;
+
+	if (frags->n == LEAT_MAX_FRAGS)
+		return -ENOSPC;
+	frags->frag[frags->n++] = (struct leat_frag){ run, off, len };
+	frags->len += len;
+	return 0;
+}
+
+/* ---- return ---- */
+
+/** References gathered for one bulk put. */
+struct gather {
+	unsigned int n;
+	struct leat_run runs[64];
+};
+
+static inline void gather_add(struct gather *g, struct leat_run run)
+{
+	if (g->n == sizeof(g->runs) / sizeof(g->runs[0])) {
+		leat_run_put_bulk(g->runs, g->n);
+		g->n = 0;
+	}
+	g->runs[g->n++] = run;
+}
+
+static void gather_frags(struct gather *g, const struct leat_xdp_frags *frags)
+{
+	struct leat_run self = frags->self;
+	uint32_t i, n = frags->n;
+
+	for (i = 0; i < n; i++)
+		gather_add(g, frags->frag[i].run);
+	gather_add(g, self); /* last: the list lies in it */
+}
+
+static inline void gather_frame(struct gather *g, const struct leat_xdp_frame *frame)
+{
+	if (leat_unlikely(frame->frags))
+		gather_frags(g, frame->frags);
+	gather_add(g, leat_xdp_frame_run(frame));
+}
+
+void leat_xdp_return_frame_bulk(struct leat_xdp_frame **frames, unsigned int n)
+{
+	struct gather g;
+	unsigned int i;
+
+	g.n = 0;
+	for (i = 0; i < n; i++)
+		gather_frame(&g, frames[i]);
+	leat_run_put_bulk(g.runs, g.n);
+}
+
+void leat_xdp_return_frame(struct leat_xdp_frame *frame)
+{
+	if (leat_unlikely(frame->frags))
+		leat_xdp_return_frame_bulk(&frame, 1);
+	else
+		leat_run_put(leat_xdp_frame_run(frame));
+}
+
+void leat_xdp_return_buff(struct leat_xdp_buff *xdp)
+{
+	struct gather g;
+
+	if (leat_unlikely(xdp->frags)) {
+		g.n = 0;
+		gather_frags(&g, xdp->frags);
+		leat_run_put_bulk(g.runs, g.n);
+	}
+	leat_run_put(xdp->run);
+}
