@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * config.h: a checked configuration: what the file asks for, and where in it each thing stands.
+ *
+ * Names are resolved to indices and options are filled structs; nothing is made yet. Objects stand in the order of
+ * the file.
+ */
+#ifndef LEAT_CTL_CONFIG_H
+#define LEAT_CTL_CONFIG_H
+
+#include <leat/bridge.h>
+#include <leat/driver.h>
+#include <leat/xdp_prog.h>
+
+#include "ctl/yaml_tree.h"
+
+/** Longest name of a port, program or bridge, with its end. */
+#define LEAT_CONFIG_NAME_SIZE LEAT_PORT_NAME_MAX
+
+struct leat_config_port {
+	char name[LEAT_CONFIG_NAME_SIZE];
+	struct leat_yaml_pos pos;
+	const struct leat_driver *driver;
+	void *opts; /* of driver->opts_size */
+};
+
+struct leat_config_prog {
+	char name[LEAT_CONFIG_NAME_SIZE];
+	struct leat_yaml_pos pos;
+	const struct leat_xdp_builtin *builtin;
+	void *priv; /* of builtin->priv_size; the running program uses it */
+};
+
+struct leat_config_attach {
+	struct leat_yaml_pos pos;
+	unsigned int port, prog; /* indices */
+};
+
+struct leat_config_bridge {
+	char name[LEAT_CONFIG_NAME_SIZE];
+	struct leat_yaml_pos pos;
+	uint64_t ageing_ns;
+	uint32_t entries;
+	unsigned int n_ports;
+	unsigned int ports[LEAT_BRIDGE_PORTS_MAX]; /* indices */
+};
+
+struct leat_config {
+	char *file; /* name for messages */
+	uint32_t workers;
+	unsigned int n_ports, n_progs, n_attach, n_bridges;
+	struct leat_config_port *ports;
+	struct leat_config_prog *progs;
+	struct leat_config_attach *attach;
+	struct leat_config_bridge *bridges;
+};
+
+/**
+ * Checks the document of @len bytes at @text; every mistake goes to @diag in the order of lines. @file stands for it
+ * in messages. *control*. Returns 0; -EINVAL with mistakes in @diag, which must be given; -ENOMEM.
+ */
+int leat_config_parse(const char *text, size_t len, const char *file, struct leat_diag *diag,
+		      struct leat_config **config);
+/** NULL is allowed. Nothing made from the configuration may be in use any more. */
+void leat_config_free(struct leat_config *config);
+
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * datapath.c: a configuration made into a datapath. Control thread.
+ *
+ * Making goes in the order in which things need each other: net, ports, links between ports, programs, attachments,
+ * bridges. Within each step everything is tried, so that one run tells all mistakes; a step with a mistake is the
+ * last. Destruction is the reverse. The options and the programs' memory belong to the configuration, which is freed
+ * last.
+ */
+#include <leat/datapath.h>
+
+#include "base/diag_sort.h"
+#include "base/heap.h"
+#include "base/opts.h"
+#include "ctl/config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct leat_datapath {
+	struct leat_config *config;
+	struct leat_net *net;
+	/* in the order of the configuration; NULL where not made */
+	struct leat_netdev **ports;
+	struct leat_xdp_prog **progs;
+	struct leat_bridge **bridges;
+};
+
+/* ---- mistakes ---- */
+
+/* One thing that is tried: where it stands, and what was known before. */
+struct attempt {
+	struct leat_diag *diag;
+	unsigned int before;
+};
+
+static struct attempt try_at(const struct leat_datapath *dp, struct leat_diag *diag, struct leat_yaml_pos pos,
+			     const char *section, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s.%s", section, name);
+	leat_diag_at(diag, dp->config->file, pos.line, pos.column, path);
+	return (struct attempt){ diag, leat_diag_count(diag) };
+}
+
+/* Sees to it that a failure has been said. Returns @rc. */
+static int tried(const struct attempt *attempt, int rc, const char *what)
+{
+	if (rc && leat_diag_count(attempt->diag) == attempt->before)
+		leat_diag_add(attempt->diag, "%s: %s", what, strerror(-rc));
+	return rc;
+}
+
+/* The error of a step: the first, but missing memory goes before all. */
+static int worse(int rc, int more)
+{
+	return !rc || more == -ENOMEM ? (more ? more : rc) : rc;
+}
+
+/* ---- making ---- */
+
+static int create_net(struct leat_datapath *dp, const struct leat_datapath_opts *opts, struct leat_diag *diag)
+{
+	struct leat_net_opts net_opts = {
+		.size = sizeof(net_opts),
+		.workers = dp->config->workers,
+		.log = opts->log,
+		.arena_size = opts->arena_size,
+	};
+	struct attempt attempt = { diag, leat_diag_count(diag) };
+
+	leat_diag_at(diag, dp->config->file, 0, 0, NULL);
+	return tried(&attempt, leat_net_create(&net_opts, &dp->net), "the datapath cannot be made");
+}
+
+static int create_port(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
+{
+	const struct leat_config_port *port = &dp->config->ports[i];
+	struct attempt attempt = try_at(dp, diag, port->pos, "ports", port->name);
+
+	return tried(&attempt, port->driver->create(dp->net, port->name, port->opts, diag, &dp->ports[i]),
+		     "cannot be made");
+}
+
+static int link_port(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
+{
+	const struct leat_config_port *port = &dp->config->ports[i];
+	struct leat_netdev *dev = dp->ports[i];
+	struct attempt attempt;
+
+	if (!dev->ops->link)
+		return 0;
+	attempt = try_at(dp, diag, port->pos, "ports", port->name);
+	return tried(&attempt, dev->ops->link(dev, diag), "cannot be linked");
+}
+
+static int create_prog(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
+{
+	const struct leat_config_prog *prog = &dp->config->progs[i];
+	struct leat_xdp_prog_opts opts = {
+		.size = sizeof(opts),
+		.name = prog->name,
+		.fn = prog->builtin->fn,
+		.priv = prog->priv,
+	};
+	struct attempt attempt = try_at(dp, diag, prog->pos, "programs", prog->name);
+	int rc = prog->builtin->resolve ? prog->builtin->resolve(dp->net, prog->priv, diag) : 0;
+
+	if (!rc)
+		rc = leat_xdp_prog_create(dp->net, &opts, &dp->progs[i]);
+	return tried(&attempt, rc, "cannot be made");
+}
+
+static int attach_prog(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
+{
+	const struct leat_config_attach *attach = &dp->config->attach[i];
+	struct attempt attempt = try_at(dp, diag, attach->pos, "attach", dp->config->ports[attach->port].name);
+
+	return tried(&attempt, leat_xdp_attach(dp->ports[attach->port], dp->progs[attach->prog]),
+		     "the program cannot be attached");
+}
+
+static int create_bridge(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
+{
+	const struct leat_config_bridge *bridge = &dp->config->bridges[i];
+	struct leat_bridge_opts opts = {
+		.size = sizeof(opts),
+		.name = bridge->name,
+		.ageing_ns = bridge->ageing_ns,
+		.entries = bridge->entries,
+	};
+	struct attempt attempt = try_at(dp, diag, bridge->pos, "bridges", bridge->name);
+	int rc = leat_bridge_create(dp->net, &opts, &dp->bridges[i]);
+	unsigned int port;
+
+	for (port = 0; !rc && port < bridge->n_ports; port++)
+		rc = leat_bridge_add_port(dp->bridges[i], dp->ports[bridge->ports[port]]);
+	return tried(&attempt, rc, "cannot be made");
+}
+
+typedef int step_fn(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag);
+
+static int each(struct leat_datapath *dp, unsigned int n, step_fn *step, struct leat_diag *diag)
+{
+	unsigned int i;
+	int rc = 0;
+
+	for (i = 0; i < n && rc != -ENOMEM; i++)
+		rc = worse(rc, step(dp, i, diag));
+	return rc;
+}
+
+static int make_room(struct leat_datapath *dp)
+{
+	const struct leat_config *config = dp->config;
+
+	dp->ports = leat_heap_zalloc(config->n_ports * sizeof(struct leat_netdev *));
+	dp->progs = leat_heap_zalloc(config->n_progs * sizeof(struct leat_xdp_prog *));
+	dp->bridges = leat_heap_zalloc(config->n_bridges * sizeof(struct leat_bridge *));
+	return dp->ports && dp->progs && dp->bridges ? 0 : -ENOMEM;
+}
+
+static int make_all(struct leat_datapath *dp, const struct leat_datapath_opts *opts, struct leat_diag *diag)
+{
+	const struct leat_config *config = dp->config;
+	const struct {
+		unsigned int n;
+		step_fn *fn;
+	} steps[] = {
+		{ config->n_ports, create_port },  { config->n_ports, link_port },
+		{ config->n_progs, create_prog },  { config->n_attach, attach_prog },
+		{ config->n_bridges, create_bridge },
+	};
+	size_t i;
+	int rc = make_room(dp);
+
+	if (!rc)
+		rc = create_net(dp, opts, diag);
+	for (i = 0; !rc && i < sizeof(steps) / sizeof(steps[0]); i++)
+		rc = each(dp, steps[i].n, steps[i].fn, diag);
+	return rc;
+}
+
+/* ---- loading ---- */
+
+/* Takes over @config. */
+static int load_config(struct leat_config *config, const struct leat_datapath_opts *opts, struct leat_diag *diag,
+		       struct leat_datapath **dp)
+{
+	struct leat_datapath *made = leat_heap_zalloc(sizeof(*made));
+	unsigned int before = leat_diag_count(diag);
+	int rc;
+
+	if (!made) {
+		leat_config_free(config);
+		return -ENOMEM;
+	}
+	made->config = config;
+	rc = make_all(made, opts, diag);
+	if (rc) {
+		leat_diag_sort(diag, before);
+		leat_datapath_destroy(made);
+		return rc == -ENOMEM ? rc : -EINVAL;
+	}
+	*dp = made;
+	return 0;
+}
+
+static int load_text(const char *text, size_t len, const char *name, const struct leat_datapath_opts *opts,
+		     struct leat_diag *diag, struct leat_datapath **dp)
+{
+	struct leat_datapath_opts own;
+	struct leat_config *config;
+	int rc = leat_opts_copy(&own, sizeof(own), opts);
+
+	if (!rc)
+		rc = leat_config_parse(text, len, name, diag, &config);
+	return rc ? rc : load_config(config, &own, diag, dp);
+}
+
+static int load_file(const char *file, const struct leat_datapath_opts *opts, struct leat_diag *diag,
+		     struct leat_datapath **dp)
+{
+	char *text;
+	size_t len;
+	int rc = leat_yaml_read_file(file, diag, &text, &len);
+
+	if (rc)
+		return rc;
+	rc = load_text(text, len, file, opts, diag, dp);
+	leat_heap_free(text);
+	return rc;
+}
+
+int leat_datapath_load(const char *file, const struct leat_datapath_opts *opts, struct leat_diag *diag,
+		       struct leat_datapath **dp)
+{
+	struct leat_diag *own = diag ? diag : leat_diag_create();
+	int rc = own ? load_file(file, opts, own, dp) : -ENOMEM;
+
+	if (!diag)
+		leat_diag_destroy(own);
+	return rc;
+}
+
+int leat_datapath_load_text(const char *text, size_t len, const char *name, const struct leat_datapath_opts *opts,
+			    struct leat_diag *diag, struct leat_datapath **dp)
+{
+	struct leat_diag *own = diag ? diag : leat_diag_create();
+	int rc = own ? load_text(text, len, name, opts, own, dp) : -ENOMEM;
+
+	if (!diag)
+		leat_diag_destroy(own);
+	return rc;
+}
+
+/* ---- running ---- */
+
+static void close_ports(struct leat_datapath *dp)
+{
+	unsigned int i = dp->config->n_ports;
+
+	while (i-- > 0)
+		if (__atomic_load_n(&dp->ports[i]->state, __ATOMIC_RELAXED) & LEAT_NETDEV_UP)
+			leat_netdev_close(dp->ports[i]);
+}
+
+static int open_port(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
+{
+	const struct leat_config_port *port = &dp->config->ports[i];
+	struct attempt attempt = try_at(dp, diag, port->pos, "ports", port->name);
+
+	return tried(&attempt, leat_netdev_open(dp->ports[i], diag), "cannot be opened");
+}
+
+static int start(struct leat_datapath *dp, struct leat_diag *diag)
+{
+	int rc = each(dp, dp->config->n_ports, open_port, diag);
+	struct attempt attempt;
+
+	if (rc)
+		return rc;
+	leat_diag_at(diag, dp->config->file, 0, 0, NULL);
+	attempt = (struct attempt){ diag, leat_diag_count(diag) };
+	return tried(&attempt, leat_net_start(dp->net), "the workers cannot be started");
+}
+
+int leat_datapath_start(struct leat_datapath *dp, struct leat_diag *diag)
+{
+	unsigned int before = leat_diag_count(diag);
+	int rc = start(dp, diag);
+
+	if (!rc)
+		return 0;
+	leat_diag_sort(diag, before);
+	close_ports(dp);
+	return rc;
+}
+
+void leat_datapath_stop(struct leat_datapath *dp)
+{
+	leat_net_stop(dp->net);
+	close_ports(dp);
+}
+
+void leat_datapath_destroy(struct leat_datapath *dp)
+{
+	unsigned int i;
+
+	if (!dp)
+		return;
+	if (dp->net)
+		leat_net_stop(dp->net);
+	for (i = dp->bridges ? dp->config->n_bridges : 0; i-- > 0;)
+		leat_bridge_destroy(dp->bridges[i]);
+	for (i = dp->progs ? dp->config->n_progs : 0; i-- > 0;)
+		leat_xdp_prog_put(dp->progs[i]);
+	if (dp->net)
+		leat_net_destroy(dp->net);
+	leat_heap_free(dp->bridges);
+	leat_heap_free(dp->progs);
+	leat_heap_free(dp->ports);
+	leat_config_free(dp->config);
+	leat_heap_free(dp);
+}
+
+struct leat_net *leat_datapath_net(struct leat_datapath *dp)
+{
+	return dp->net;
+}
+
+struct leat_xdp_prog *leat_datapath_prog(struct leat_datapath *dp, unsigned int idx)
+{
+	return idx < dp->config->n_progs ? dp->progs[idx] : NULL;
+}
+
+struct leat_bridge *leat_datapath_bridge(struct leat_datapath *dp, unsigned int idx)
+{
+	return idx < dp->config->n_bridges ? dp->bridges[idx] : NULL;
+}
