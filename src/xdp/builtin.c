@@ -169,8 +169,7 @@ static int parse_ipv4(struct cursor *cur)
 	return p[9];
 }
 
-/* Length of the extension header at @p, of which 8 bytes are there; 0: @proto is none that is known, or not the first
- * fragment. */
+/* Length of the extension header at @p, of which 8 bytes are there; 0: not a known one, or not the first fragment. */
 static size_t ipv6_ext_len(int proto, const uint8_t *p)
 {
 	switch (proto) {
