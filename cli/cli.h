@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cli.h: what the files of the command line share: the commands, exit codes, and the table of a running datapath.
+ */
+#ifndef LEAT_CLI_H
+#define LEAT_CLI_H
+
+#include <leat/datapath.h>
+#include <stdio.h>
+
+/* What `leat` ends with; documented in `leat run --help`. */
+enum exit_code {
+	EXIT_GOOD = 0,
+	EXIT_CONFIG = 1,  /* the configuration is wrong, or the datapath could not start */
+	EXIT_USAGE = 2,   /* the command line is wrong */
+	EXIT_IDLE = 3,    /* --expect-traffic, and no packet reached an end */
+	EXIT_FAILED = 4,  /* a port failed during the run */
+	EXIT_LEAK = 5,    /* buffers were outstanding at the end */
+};
+
+/** One command: a row of the table in main.c. */
+struct command {
+	const char *name;
+	const char *summary; /* one line */
+	const char *help;    /* the whole text of --help */
+	/** argv[0] is the command's name. Returns an exit code. */
+	int (*run)(int argc, char **argv, const struct command *self);
+};
+
+int run_command(int argc, char **argv, const struct command *self);
+extern const char run_help[];
+
+/* ---- table.c ---- */
+
+struct table;
+
+/** How a table is to look. */
+struct table_style {
+	bool in_place; /* drawn over the one before, on a terminal */
+	bool colour;
+};
+
+/** A table of @dp, which is running or about to; NULL when memory is out. @title is **borrowed**. */
+struct table *table_create(struct leat_datapath *dp, const char *title, struct table_style style);
+void table_destroy(struct table *table);
+/** Shows what has happened since the last call (or the creation), under @note (NULL: none). False: cannot write. */
+bool table_draw(struct table *table, const char *note);
+/** The statistics of every pool, while all ports are open; free() it. NULL when memory is out. */
+char *table_format_pools(struct leat_datapath *dp);
+/** Prints the totals of the run to standard output; @seconds is its length. */
+void table_print_totals(struct leat_datapath *dp, double seconds, const char *pools);
+
+/* ---- units.c ---- */
+
+#define UNIT_SIZE 24
+
+/** "12.3 M" + @unit: three significant digits with a factor of 1000; whole numbers below 1000. */
+const char *format_unit(char buf[UNIT_SIZE], double value, const char *unit);
+/** "12.0 MiB": with a factor of 1024. */
+const char *format_bytes(char buf[UNIT_SIZE], double bytes);
+/** "99.9 %" of part in whole, "-" for none. */
+const char *format_share(char buf[UNIT_SIZE], double part, double whole);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * main.c: finds the command in a table and runs it. What a person gets wrong is said on standard error, with exit
+ * code 2; what they ask for goes to standard output.
+ */
+#include "cli.h"
+
+#include <leat/version.h>
+#include <string.h>
+
+static int help_command(int argc, char **argv, const struct command *self);
+
+static const char help_help[] =
+	"usage: leat help [COMMAND]\n"
+	"\n"
+	"Shows the commands, or what one of them does.\n";
+
+static const struct command commands[] = {
+	{ "run", "run a datapath from a configuration file", run_help, run_command },
+	{ "help", "show this text, or that of a command", help_help, help_command },
+};
+
+#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static const struct command *find_command(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < N_COMMANDS; i++)
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}
+
+static void print_help(FILE *out)
+{
+	size_t i;
+
+	fputs("usage: leat COMMAND [ARGUMENT]...\n"
+	      "\n"
+	      "A user-space packet datapath: ports, XDP programs and bridges from one file.\n"
+	      "\n"
+	      "commands:\n", out);
+	for (i = 0; i < N_COMMANDS; i++)
+		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
+	fputs("\n"
+	      "options:\n"
+	      "  -h, --help     show this text\n"
+	      "  -V, --version  show the version\n"
+	      "\n"
+	      "'leat COMMAND --help' tells more about a command; leat(8) and leat.yaml(5) tell all.\n", out);
+}
+
+static int unknown(const char *what, const char *word)
+{
+	fprintf(stderr, "leat: unknown %s '%s' (try: leat --help)\n", what, word);
+	return EXIT_USAGE;
+}
+
+static int help_command(int argc, char **argv, const struct command *self)
+{
+	const struct command *command = self;
+
+	if (argc > 2) {
+		fputs(help_help, stderr);
+		return EXIT_USAGE;
+	}
+	if (argc < 2) {
+		print_help(stdout);
+		return EXIT_GOOD;
+	}
+	if (strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "-h") != 0)
+		command = find_command(argv[1]);
+	if (!command)
+		return unknown("command", argv[1]);
+	fputs(command->help, stdout);
+	return EXIT_GOOD;
+}
+
+static int print_version(void)
+{
+	printf("leat %s\n", LEAT_VERSION);
+	return EXIT_GOOD;
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *command;
+	const char *word;
+
+	if (argc < 2) {
+		print_help(stderr);
+		return EXIT_USAGE;
+	}
+	word = argv[1];
+	if (!strcmp(word, "--version") || !strcmp(word, "-V"))
+		return print_version();
+	if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
+		print_help(stdout);
+		return EXIT_GOOD;
+	}
+	command = find_command(word);
+	if (!command)
+		return unknown(word[0] == '-' ? "option" : "command", word);
+	return command->run(argc - 1, argv + 1, command);
+}
