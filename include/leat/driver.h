@@ -38,7 +38,7 @@ struct leat_rx {
 	uint32_t headroom;   /* bytes a received packet should have before it: LEAT_XDP_HEADROOM with a program, else 0 */
 	uint32_t tailroom;   /* and after it: LEAT_XDP_TAILROOM with a program, else 0 */
 	uint64_t packets, bytes;
-	uint64_t runs, verdict[5];
+	uint64_t verdict[LEAT_XDP_ACTIONS];
 	struct leat_xdp_bulk tx;
 	unsigned int n_pass;
 	struct leat_skb *pass[LEAT_NAPI_BUDGET];
@@ -52,6 +52,13 @@ LEAT_API void leat_rx_frame(struct leat_rx *rx, struct leat_xdp_frame *frame);
 LEAT_API void leat_rx_skb(struct leat_rx *rx, struct leat_skb *skb);
 /** Sends everything that was gathered and adds up the counters. */
 LEAT_API void leat_rx_end(struct leat_rx *rx);
+
+/**
+ * Makes a queue's receive pool, "PORT.QUEUE", of at most @limit bytes (0: the default), which schedules the queue when
+ * memory comes back. For ops->open; undone by leat_napi_pool_destroy() in ops->stop. Returns 0 or a negative errno.
+ */
+LEAT_API int leat_napi_pool_create(struct leat_napi *napi, uint64_t limit);
+LEAT_API void leat_napi_pool_destroy(struct leat_napi *napi);
 
 /** One kind of port: a row of the table in src/drivers/drivers.c. */
 struct leat_driver {

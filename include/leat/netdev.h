@@ -105,8 +105,9 @@ struct leat_netdev_ops {
 	/** Receives; see leat_napi.poll. NULL: the port has no receive queues. */
 	int (*poll)(struct leat_napi *napi, int budget);
 	/**
-	 * Transmits frames on queue @txq, whose lock is held. **Consumes** the first n that it returns (0..@n); the
-	 * caller keeps the rest. A negative errno consumes none. NULL: the port cannot transmit.
+	 * Transmits frames on queue @txq, whose lock is held. **Consumes** the first n that it returns (0..@n, 0: the
+	 * queue is full); the caller keeps the rest and asks once more. A negative errno consumes none. NULL: the port
+	 * cannot transmit.
 	 */
 	int (*xdp_xmit)(struct leat_netdev *dev, unsigned int txq, struct leat_xdp_frame **frames, unsigned int n);
 	/** The same for skbs. */
@@ -148,8 +149,9 @@ struct leat_netdev {
 	struct leat_txq *txq;           /* n_txq of them */
 	void *priv;                     /* the driver's */
 	struct leat_xdp_prog *prog;     /* attached program or NULL (atomic, grace period) */
+	void (*prog_put)(struct leat_xdp_prog *prog); /* gives back the port's reference to it */
 	const struct leat_rx_handler *rx_handler; /* or NULL (atomic, grace period) */
-	struct leat_xdp_bulk_queue *redirect; /* one per worker; src/xdp */
+	struct leat_xdp_bulk_queue *redirect; /* one per worker: redirected frames of the current poll */
 };
 
 /**
@@ -160,7 +162,10 @@ struct leat_netdev {
 LEAT_API int leat_netdev_create(struct leat_net *net, const char *driver, const char *name,
 				const struct leat_netdev_ops *ops, unsigned int n_rxq, unsigned int n_txq,
 				size_t priv_size, struct leat_netdev **dev);
-/** Closes if need be, takes it out of the table, waits until no worker can see it, frees. NULL allowed. *control*. */
+/**
+ * Closes if need be, takes it out of the table, waits until no worker can see it, frees. It must have no rx handler
+ * (leave the bridge first). NULL allowed. *control*.
+ */
 LEAT_API void leat_netdev_destroy(struct leat_netdev *dev);
 /** Opens the port and hands its queues to workers. Adds to @diag on failure. *control*. */
 LEAT_API int leat_netdev_open(struct leat_netdev *dev, struct leat_diag *diag);
@@ -172,12 +177,13 @@ LEAT_API struct leat_netdev *leat_netdev_find(struct leat_net *net, const char *
 LEAT_API struct leat_netdev *leat_netdev_by_index(struct leat_net *net, uint32_t index);
 
 /**
- * Transmits frames on the queue that belongs to @worker. **Consumes** the first n that it returns; the caller keeps
- * the rest and counts them with the reason written to @why. *worker*.
+ * Transmits at most LEAT_NAPI_BUDGET frames on the queue that belongs to @worker. Frames longer than the port allows
+ * are dropped and counted. What the port does not accept is returned in bulk and counted (**consumes** all). Returns
+ * how many went. *worker*.
  */
 LEAT_API unsigned int leat_netdev_xdp_xmit(struct leat_netdev *dev, struct leat_worker *worker,
-					   struct leat_xdp_frame **frames, unsigned int n, enum leat_drop_reason *why);
-/** Transmits skbs and frees and counts what the port does not accept (**consumes** all). Returns how many went. */
+					   struct leat_xdp_frame **frames, unsigned int n);
+/** The same for skbs. *worker*. */
 LEAT_API unsigned int leat_netdev_start_xmit(struct leat_netdev *dev, struct leat_worker *worker,
 					     struct leat_skb **skbs, unsigned int n);
 /** The transmit queue that @worker uses. */

@@ -102,6 +102,13 @@ LEAT_API void leat_page_pool_disown(struct leat_page_pool *pool);
 /** Reads the counters. *any*. */
 LEAT_API void leat_page_pool_stats(const struct leat_page_pool *pool, struct leat_page_pool_stats *stats);
 
+/**
+ * Calls @fn with the counters of each pool in @segment, those that were destroyed and still have buffers out included,
+ * newest first. @fn must not make or end pools. *any*.
+ */
+LEAT_API void leat_segment_for_each_pool(struct leat_segment *segment,
+					 void (*fn)(const struct leat_page_pool_stats *stats, void *arg), void *arg);
+
 /** Takes in everything that other threads have put. Returns granules. *owner*, or *control* while there is none. */
 LEAT_API uint64_t leat_page_pool_drain(struct leat_page_pool *pool);
 
@@ -176,6 +183,19 @@ static inline struct leat_run leat_page_pool_trim(struct leat_page_pool *pool, s
 	pool->cur -= (uint64_t)spare << LEAT_GRANULE_SHIFT;
 	__atomic_store_n(&pool->left, pool->left + spare, __ATOMIC_RELAXED);
 	return leat_run_make(leat_run_addr(run), granules);
+}
+
+static inline void leat_run_put(struct leat_run run);
+
+/** Gives the newest allocation back to the cursor, as if it had not been made; an older one is put. *owner*. */
+static inline void leat_page_pool_cancel(struct leat_page_pool *pool, struct leat_run run)
+{
+	if (leat_unlikely(leat_run_addr(run) + leat_run_size(run) != pool->cur)) {
+		leat_run_put(run);
+		return;
+	}
+	pool->cur = leat_run_addr(run);
+	__atomic_store_n(&pool->left, pool->left + leat_run_granules(run), __ATOMIC_RELAXED);
 }
 
 /** Puts one reference (**consumes** it). *any*. */

@@ -43,8 +43,9 @@ struct leat_segment {
 	int fd;
 	_Atomic uint64_t committed;
 	char name[32];
-	struct leat_extent_map map; /* under the arena's lock */
-	unsigned int refs;          /* the creator's, and one per pool; under the arena's lock */
+	struct leat_extent_map map; /* this and what follows: under the arena's lock */
+	struct leat_segment_range *ranges;
+	unsigned int refs;          /* the creator's, and one per range */
 };
 
 static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -358,42 +359,64 @@ uint64_t leat_segment_committed(const struct leat_segment *segment)
 
 /* ---- for pools ---- */
 
-int leat_segment_take(struct leat_segment *segment, uint32_t extents, uint64_t *addr)
+int leat_segment_take(struct leat_segment *segment, struct leat_segment_range *range)
 {
 	int64_t first;
 
 	pthread_mutex_lock(&segment->arena->lock);
-	first = leat_extent_map_take(&segment->map, extents);
-	if (first >= 0)
+	first = leat_extent_map_take(&segment->map, range->extents);
+	if (first >= 0) {
+		range->addr = segment->base + ((uint64_t)first << LEAT_EXTENT_SHIFT);
+		range->committed = 0;
+		range->next = segment->ranges;
+		segment->ranges = range;
 		segment->refs++;
+	}
 	pthread_mutex_unlock(&segment->arena->lock);
-	if (first < 0)
-		return -ENOSPC;
-	*addr = segment->base + ((uint64_t)first << LEAT_EXTENT_SHIFT);
-	return 0;
+	return first < 0 ? -ENOSPC : 0;
 }
 
-static void decommit(struct leat_segment *segment, uint64_t addr, uint64_t size)
+static void decommit(struct leat_segment *segment, const struct leat_segment_range *range)
 {
+	uint64_t size = (uint64_t)range->committed << LEAT_EXTENT_SHIFT;
+
+	if (!size)
+		return;
 	if (segment->kind == LEAT_SEGMENT_SHARED)
-		fallocate(segment->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(addr - segment->base),
-			  (off_t)size);
+		fallocate(segment->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			  (off_t)(range->addr - segment->base), (off_t)size);
 	else
-		madvise((void *)(uintptr_t)addr, size, MADV_DONTNEED);
+		madvise((void *)(uintptr_t)range->addr, size, MADV_DONTNEED);
+	atomic_fetch_sub_explicit(&segment->committed, size, memory_order_relaxed);
 }
 
-void leat_segment_give(struct leat_segment *segment, uint64_t addr, uint32_t extents, uint32_t committed)
+void leat_segment_give(struct leat_segment *segment, struct leat_segment_range *range)
 {
+	struct leat_segment_range **link;
 	bool last;
 
-	decommit(segment, addr, (uint64_t)extents << LEAT_EXTENT_SHIFT);
-	atomic_fetch_sub_explicit(&segment->committed, (uint64_t)committed << LEAT_EXTENT_SHIFT, memory_order_relaxed);
+	decommit(segment, range);
 	pthread_mutex_lock(&segment->arena->lock);
-	leat_extent_map_give(&segment->map, (uint32_t)((addr - segment->base) >> LEAT_EXTENT_SHIFT), extents);
+	for (link = &segment->ranges; *link != range; link = &(*link)->next)
+		;
+	*link = range->next;
+	leat_extent_map_give(&segment->map, (uint32_t)((range->addr - segment->base) >> LEAT_EXTENT_SHIFT),
+			     range->extents);
 	last = --segment->refs == 0;
 	pthread_mutex_unlock(&segment->arena->lock);
 	if (last)
 		segment_end(segment);
+}
+
+void leat_segment_for_each_range(struct leat_segment *segment, void (*fn)(struct leat_segment_range *range, void *arg),
+				 void *arg)
+{
+	struct leat_segment_range *range;
+
+	pthread_mutex_lock(&segment->arena->lock);
+	for (range = segment->ranges; range; range = range->next)
+		fn(range, arg);
+	pthread_mutex_unlock(&segment->arena->lock);
 }
 
 /** Faults in [addr, addr + size), widened to pages. */
@@ -411,8 +434,10 @@ static int populate(uint64_t addr, uint64_t size)
 	return 0;
 }
 
-int leat_segment_commit(struct leat_segment *segment, uint64_t addr)
+int leat_segment_commit(struct leat_segment *segment, struct leat_segment_range *range)
 {
+	uint64_t addr = range->addr + ((uint64_t)range->committed << LEAT_EXTENT_SHIFT);
+
 	if (leat_heap_fails_now())
 		return -ENOMEM;
 	if (segment->kind == LEAT_SEGMENT_SHARED &&
@@ -424,6 +449,7 @@ int leat_segment_commit(struct leat_segment *segment, uint64_t addr)
 	    populate((uint64_t)(uintptr_t)leat_granule_of(addr),
 		     LEAT_EXTENT_SIZE / LEAT_GRANULE_SIZE * sizeof(struct leat_granule)))
 		return -ENOMEM;
+	range->committed++;
 	atomic_fetch_add_explicit(&segment->committed, LEAT_EXTENT_SIZE, memory_order_relaxed);
 	return 0;
 }

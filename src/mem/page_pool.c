@@ -129,7 +129,7 @@ static bool grow(struct leat_pool *pool)
 {
 	uint32_t i, first = pool->n_blocks;
 
-	if (first == pool->max_blocks || leat_segment_commit(pool->segment, block_addr(pool, first)))
+	if (first == pool->max_blocks || leat_segment_commit(pool->segment, &pool->range))
 		return false;
 	for (i = first; i < first + EXTENT_BLOCKS; i++) {
 		struct leat_block *block = block_at(pool, i);
@@ -274,9 +274,11 @@ int leat_page_pool_create(struct leat_segment *segment, const struct leat_page_p
 	pool->pub.ring[0] = leat_return_ring_create(pool->max_blocks * LEAT_BLOCK_GRANULES);
 	if (!pool->pub.ring[0])
 		goto free_whole;
-	err = leat_segment_take(segment, extents, &pool->pub.first);
+	pool->range.extents = extents;
+	err = leat_segment_take(segment, &pool->range);
 	if (err)
 		goto destroy_ring;
+	pool->pub.first = pool->range.addr;
 	*out = &pool->pub;
 	return 0;
 
@@ -306,8 +308,7 @@ void leat_pool_free(struct leat_pool *pool)
 
 	for (i = 0; i < LEAT_THREADS_MAX; i++)
 		leat_return_ring_destroy(pool->pub.ring[i]);
-	leat_segment_give(pool->segment, pool->pub.first, pool->max_blocks / EXTENT_BLOCKS,
-			  pool->n_blocks / EXTENT_BLOCKS);
+	leat_segment_give(pool->segment, &pool->range);
 	leat_heap_free(pool->whole);
 	leat_pool_put_spare(pool);
 }
@@ -328,4 +329,27 @@ void leat_page_pool_stats(const struct leat_page_pool *pub, struct leat_page_poo
 	stats->recycled_blocks = __atomic_load_n(&pool->recycled_blocks, __ATOMIC_RELAXED);
 	stats->partial_runs = __atomic_load_n(&pool->partial_runs, __ATOMIC_RELAXED);
 	stats->alloc_failed = __atomic_load_n(&pool->alloc_failed, __ATOMIC_RELAXED);
+}
+
+struct for_each {
+	void (*fn)(const struct leat_page_pool_stats *stats, void *arg);
+	void *arg;
+};
+
+static void stats_of_range(struct leat_segment_range *range, void *arg)
+{
+	struct for_each *each = arg;
+	struct leat_page_pool_stats stats;
+	struct leat_pool *pool = (struct leat_pool *)((char *)range - offsetof(struct leat_pool, range));
+
+	leat_page_pool_stats(&pool->pub, &stats);
+	each->fn(&stats, each->arg);
+}
+
+void leat_segment_for_each_pool(struct leat_segment *segment,
+				void (*fn)(const struct leat_page_pool_stats *stats, void *arg), void *arg)
+{
+	struct for_each each = { fn, arg };
+
+	leat_segment_for_each_range(segment, stats_of_range, &each);
 }

@@ -12,6 +12,7 @@
 #include <leat/page_pool.h>
 #include <pthread.h>
 
+#include "mem/arena.h"
 #include "mem/thread.h"
 
 /**
@@ -44,6 +45,7 @@ struct leat_pool {
 	uint64_t grows, recycled_blocks, partial_runs, alloc_failed; /* any thread reads */
 
 	/* constant */
+	struct leat_segment_range range;
 	struct leat_segment *segment;
 	void (*wake)(void *arg);
 	void *wake_arg;

@@ -32,6 +32,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fence.h"
 #include "base/heap.h"
 #include "mem/page_pool_internal.h"
 
@@ -49,7 +50,7 @@ static void fence_heavy(void)
 {
 	if (have_membarrier && !syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0))
 		return;
-	atomic_thread_fence(memory_order_seq_cst);
+	leat_fence_seq_cst();
 }
 
 static inline void fence_light(void)
@@ -57,7 +58,7 @@ static inline void fence_light(void)
 	if (leat_likely(have_membarrier))
 		atomic_signal_fence(memory_order_seq_cst);
 	else
-		atomic_thread_fence(memory_order_seq_cst);
+		leat_fence_seq_cst();
 }
 
 /* ---- memory for pools and rings ---- */

@@ -231,16 +231,11 @@ static inline void test_port_put(struct leat_netdev *dev, const void *bytes, uin
 
 /* ---- ports of real drivers ---- */
 
-/** Makes a port of @type from "key=value" texts, NULL at the end. Returns what the driver's create returns. */
-static inline int test_driver_create(struct leat_net *net, const char *type, const char *name,
-				     const char *const *keys, struct leat_diag *diag, struct leat_netdev **dev)
+/** The options of @driver from "key=value" texts, NULL at the end. */
+static inline void *test_driver_opts(const struct leat_driver *driver, const char *const *keys)
 {
-	const struct leat_driver *driver = leat_driver_find(type);
-	void *opts;
-	int err;
+	void *opts = calloc(1, driver->opts_size);
 
-	assert_non_null(driver);
-	opts = calloc(1, driver->opts_size);
 	assert_non_null(opts);
 	assert_int_equal(leat_param_defaults(driver->params, opts), 0);
 	for (; keys && *keys; keys++) {
@@ -249,11 +244,29 @@ static inline int test_driver_create(struct leat_net *net, const char *type, con
 
 		snprintf(key, sizeof(key), "%.*s", (int)(value - *keys), *keys);
 		assert_non_null(leat_param_find(driver->params, key));
-		assert_int_equal(leat_param_set(leat_param_find(driver->params, key), opts, value + 1, diag), 0);
+		assert_int_equal(leat_param_set(leat_param_find(driver->params, key), opts, value + 1, NULL), 0);
 	}
-	err = driver->create(net, name, opts, diag, dev);
+	return opts;
+}
+
+static inline void test_driver_opts_free(const struct leat_driver *driver, void *opts)
+{
 	leat_param_free(driver->params, opts);
 	free(opts);
+}
+
+/** Makes a port of @type. Returns what the driver's create returns. */
+static inline int test_driver_create(struct leat_net *net, const char *type, const char *name,
+				     const char *const *keys, struct leat_diag *diag, struct leat_netdev **dev)
+{
+	const struct leat_driver *driver = leat_driver_find(type);
+	void *opts;
+	int err;
+
+	assert_non_null(driver);
+	opts = test_driver_opts(driver, keys);
+	err = driver->create(net, name, opts, diag, dev);
+	test_driver_opts_free(driver, opts);
 	return err;
 }
 

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* prog.h: what a program is, for the receive path. */
+#ifndef LEAT_XDP_PROG_INTERNAL_H
+#define LEAT_XDP_PROG_INTERNAL_H
+
+#include <leat/xdp_prog.h>
+
+struct leat_xdp_prog {
+	leat_xdp_fn *fn;
+	void *priv;
+	unsigned int flags;
+	uint32_t id;
+	uint32_t refs; /* the creator's, and one per port; control only */
+	unsigned int n_workers;
+	void (*destroy_priv)(void *priv);
+	char name[32];
+	struct {
+		struct leat_xdp_prog_stats stats; /* that worker writes */
+	} LEAT_CACHELINE_ALIGNED worker[];
+};
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * run.c: the receive path: a packet, the port's program, its verdict. Worker.
+ *
+ *	driver -> leat_rx_packet()          -+                 +-> DROP, ABORTED: returned, counted
+ *	veth   -> leat_rx_frame(), _skb()   -+-> run_program() +-> PASS: skb, to the port's rx handler at the end
+ *	                                                       +-> TX: bulk on the poll's stack
+ *	                                                       +-> REDIRECT: bulk per port on the worker's flush list
+ *
+ * Program and rx handler are read once per poll, and everything gathered has left before leat_rx_end() returns.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "netdev/worker.h"
+#include "xdp/prog.h"
+#include "xdp/redirect.h"
+
+/* ---- what leaves in bulk ---- */
+
+static void flush_tx(struct leat_rx *rx)
+{
+	if (rx->tx.n)
+		leat_netdev_xdp_xmit(rx->napi->dev, rx->worker, rx->tx.frames, rx->tx.n);
+	rx->tx.n = 0;
+}
+
+static void flush_pass(struct leat_rx *rx)
+{
+	if (rx->n_pass)
+		rx->rx_handler->fn(rx->rx_handler->arg, rx->worker, rx->napi->dev, rx->pass, rx->n_pass);
+	rx->n_pass = 0;
+}
+
+static void pass_skb(struct leat_rx *rx, struct leat_skb *skb)
+{
+	rx->pass[rx->n_pass++] = skb;
+	if (rx->n_pass == LEAT_NAPI_BUDGET)
+		flush_pass(rx);
+}
+
+/* ---- verdicts; each consumes the buff ---- */
+
+static void drop(struct leat_rx *rx, struct leat_xdp_buff *xdp, enum leat_drop_reason reason)
+{
+	leat_rxq_drop(rx->napi, reason, 1);
+	leat_xdp_return_buff(xdp);
+}
+
+static void verdict_aborted(struct leat_rx *rx, struct leat_xdp_buff *xdp)
+{
+	drop(rx, xdp, LEAT_DROP_XDP_ABORTED);
+}
+
+static void verdict_drop(struct leat_rx *rx, struct leat_xdp_buff *xdp)
+{
+	drop(rx, xdp, LEAT_DROP_XDP_DROP);
+}
+
+static void verdict_pass(struct leat_rx *rx, struct leat_xdp_buff *xdp)
+{
+	struct leat_skb *skb;
+
+	if (!rx->rx_handler) {
+		drop(rx, xdp, LEAT_DROP_NO_HANDLER);
+		return;
+	}
+	skb = leat_skb_from_xdp_buff(rx->worker->objs, xdp);
+	if (leat_unlikely(!skb))
+		drop(rx, xdp, LEAT_DROP_NO_MEMORY);
+	else
+		pass_skb(rx, skb);
+}
+
+static void verdict_tx(struct leat_rx *rx, struct leat_xdp_buff *xdp)
+{
+	rx->tx.frames[rx->tx.n++] = leat_xdp_buff_to_frame(xdp);
+	if (rx->tx.n == LEAT_XDP_BULK)
+		flush_tx(rx);
+}
+
+static void verdict_redirect(struct leat_rx *rx, struct leat_xdp_buff *xdp)
+{
+	struct leat_netdev *dev = leat_netdev_by_index(rx->worker->net, rx->worker->redirect_port);
+
+	if (leat_unlikely(!dev))
+		drop(rx, xdp, LEAT_DROP_XDP_REDIRECT);
+	else
+		leat_redirect_enqueue(rx->worker, dev, leat_xdp_buff_to_frame(xdp));
+}
+
+static void (*const verdicts[LEAT_XDP_ACTIONS])(struct leat_rx *rx, struct leat_xdp_buff *xdp) = {
+	[LEAT_XDP_ABORTED] = verdict_aborted, [LEAT_XDP_DROP] = verdict_drop,         [LEAT_XDP_PASS] = verdict_pass,
+	[LEAT_XDP_TX] = verdict_tx,           [LEAT_XDP_REDIRECT] = verdict_redirect,
+};
+
+static void run_program(struct leat_rx *rx, struct leat_xdp_buff *xdp)
+{
+	uint32_t action;
+
+	if (leat_unlikely(xdp->frags && !(rx->prog->flags & LEAT_XDP_PROG_FRAGS))) {
+		drop(rx, xdp, LEAT_DROP_XDP_FRAGS);
+		return;
+	}
+	rx->worker->redirect_port = 0;
+	action = rx->prog->fn(xdp, rx->prog->priv);
+	if (leat_unlikely(action >= LEAT_XDP_ACTIONS))
+		action = LEAT_XDP_ABORTED;
+	rx->verdict[action]++;
+	verdicts[action](rx, xdp);
+}
+
+/* ---- what a program must find: room of its own before and after the packet ---- */
+
+/** Moves the linear part to a buffer of this queue with headroom and tailroom. False when memory is out. */
+static bool copy_head(struct leat_rx *rx, struct leat_xdp_buff *xdp)
+{
+	uint32_t len = (uint32_t)(xdp->data_end - xdp->data), metasize = (uint32_t)(xdp->data - xdp->data_meta);
+	uint32_t granules = LEAT_GRANULES(LEAT_XDP_HEADROOM + len + LEAT_XDP_TAILROOM);
+	struct leat_run run = LEAT_RUN_NONE;
+
+	if (rx->napi->pool && granules <= LEAT_BLOCK_GRANULES)
+		run = leat_page_pool_alloc(rx->napi->pool, granules);
+	if (leat_run_is_none(run))
+		return false;
+	memcpy(leat_run_start(run) + LEAT_XDP_HEADROOM - metasize, xdp->data_meta, metasize + len);
+	leat_run_put(xdp->run);
+	xdp->run = run;
+	xdp->data = leat_run_start(run) + LEAT_XDP_HEADROOM;
+	xdp->data_end = xdp->data + len;
+	xdp->data_meta = xdp->data - metasize;
+	leat_count(&rx->napi->stats.headroom_copies, 1);
+	return true;
+}
+
+/** A packet from another port: posted without headroom, perhaps, or with a payload that somebody else reads. */
+static void run_program_on_travelled(struct leat_rx *rx, struct leat_xdp_buff *xdp)
+{
+	bool room = xdp->data_meta - leat_run_start(xdp->run) >= (ptrdiff_t)LEAT_XDP_HEADROOM;
+
+	if (leat_unlikely(!room || leat_run_is_shared(xdp->run)) && !copy_head(rx, xdp))
+		drop(rx, xdp, LEAT_DROP_NO_MEMORY);
+	else
+		run_program(rx, xdp);
+}
+
+/* ---- entry ---- */
+
+void leat_rx_begin(struct leat_rx *rx, struct leat_napi *napi)
+{
+	struct leat_netdev *dev = napi->dev;
+
+	rx->napi = napi;
+	rx->worker = napi->worker;
+	/* pair with the stores in leat_xdp_attach() and leat_netdev_set_rx_handler() */
+	rx->prog = __atomic_load_n(&dev->prog, __ATOMIC_ACQUIRE);
+	rx->rx_handler = __atomic_load_n(&dev->rx_handler, __ATOMIC_ACQUIRE);
+	rx->headroom = rx->prog ? LEAT_XDP_HEADROOM : 0;
+	rx->tailroom = rx->prog ? LEAT_XDP_TAILROOM : 0;
+	rx->packets = rx->bytes = 0;
+	memset(rx->verdict, 0, sizeof(rx->verdict));
+	rx->tx.n = 0;
+	rx->n_pass = 0;
+	LEAT_ASSERT(!rx->worker->flush_list);
+}
+
+/** Counts a packet and says whether it is one: an Ethernet header must be there, in the linear part. */
+static inline bool arrived(struct leat_rx *rx, uint32_t linear, uint32_t len)
+{
+	rx->packets++;
+	rx->bytes += len;
+	return leat_likely(linear >= LEAT_ETH_HLEN);
+}
+
+static inline void own(struct leat_rx *rx, struct leat_xdp_buff *xdp)
+{
+	xdp->rxq = &rx->napi->rxq;
+	xdp->worker = rx->worker;
+}
+
+void leat_rx_packet(struct leat_rx *rx, struct leat_xdp_buff *xdp)
+{
+	own(rx, xdp);
+	if (!arrived(rx, (uint32_t)(xdp->data_end - xdp->data), leat_xdp_buff_len(xdp)))
+		drop(rx, xdp, LEAT_DROP_RUNT);
+	else if (rx->prog)
+		run_program(rx, xdp);
+	else
+		verdict_pass(rx, xdp);
+}
+
+void leat_rx_frame(struct leat_rx *rx, struct leat_xdp_frame *frame)
+{
+	struct leat_xdp_buff xdp;
+
+	leat_xdp_frame_to_buff(frame, &xdp);
+	own(rx, &xdp);
+	if (!arrived(rx, frame->len, leat_xdp_frame_len(frame)))
+		drop(rx, &xdp, LEAT_DROP_RUNT);
+	else if (rx->prog)
+		run_program_on_travelled(rx, &xdp);
+	else
+		verdict_pass(rx, &xdp);
+}
+
+void leat_rx_skb(struct leat_rx *rx, struct leat_skb *skb)
+{
+	struct leat_xdp_frame *frame;
+	struct leat_xdp_buff xdp;
+	enum leat_drop_reason reason;
+
+	if (!arrived(rx, leat_skb_headlen(skb), skb->len)) {
+		reason = LEAT_DROP_RUNT;
+	} else if (rx->prog) {
+		frame = leat_skb_to_xdp_frame(rx->worker->objs, skb);
+		if (frame) {
+			leat_xdp_frame_to_buff(frame, &xdp);
+			own(rx, &xdp);
+			run_program_on_travelled(rx, &xdp);
+			return;
+		}
+		reason = LEAT_DROP_NO_MEMORY;
+	} else if (rx->rx_handler) {
+		skb->port = (uint16_t)rx->napi->rxq.port;
+		skb->queue = (uint16_t)rx->napi->rxq.queue;
+		pass_skb(rx, skb);
+		return;
+	} else {
+		reason = LEAT_DROP_NO_HANDLER;
+	}
+	leat_rxq_drop(rx->napi, reason, 1);
+	leat_skb_free(skb);
+}
+
+static void add_verdicts(struct leat_rx *rx)
+{
+	struct leat_xdp_prog_stats *stats = &rx->prog->worker[rx->worker->id].stats;
+	uint64_t runs = 0;
+	unsigned int v;
+
+	for (v = 0; v < LEAT_XDP_ACTIONS; v++) {
+		leat_count(&stats->verdict[v], rx->verdict[v]);
+		runs += rx->verdict[v];
+	}
+	leat_count(&stats->runs, runs);
+}
+
+void leat_rx_end(struct leat_rx *rx)
+{
+	struct leat_rxq_stats *stats = &rx->napi->stats;
+
+	flush_tx(rx);
+	leat_redirect_flush(rx->worker);
+	flush_pass(rx);
+	LEAT_ASSERT(!rx->worker->flush_list);
+	leat_count(&stats->packets, rx->packets);
+	leat_count(&stats->bytes, rx->bytes);
+	if (rx->prog)
+		add_verdicts(rx);
+}
