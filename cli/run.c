@@ -353,6 +353,7 @@ static int finish(struct run *run)
 		draw(run);
 	look_at_ports(run);
 	leat_net_stop(net);
+	leat_net_outstanding(net); /* takes in what is on its way back, so that the pools' sums agree */
 	pools = table_format_pools(run->dp);
 	leat_datapath_stop(run->dp);
 	release_notes(&run->notes);

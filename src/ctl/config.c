@@ -25,13 +25,13 @@ struct check {
 
 /* ---- saying where and what ---- */
 
-/* Sets the place of the mistakes to come: "section.name.key", of which the last may be NULL. */
+/* Sets the place of the mistakes to come: "section.name.key", of which each may be NULL. */
 static void at(const struct check *c, struct leat_yaml_pos pos, const char *section, const char *name, const char *key)
 {
 	char path[256];
 
 	snprintf(path, sizeof(path), "%s%s%s%s%s", section ? section : "", name ? "." : "", name ? name : "",
-		 key ? "." : "", key ? key : "");
+		 section && key ? "." : "", key ? key : "");
 	leat_diag_at(c->diag, c->config->file, pos.line, pos.column, path);
 }
 
@@ -66,7 +66,7 @@ static void add_unknown(const struct check *c, const char *what, const struct vo
 		leat_diag_add(c->diag, "unknown %s '%.40s'; there is none", what, v->suggest.word);
 	else
 		leat_diag_add(c->diag, "unknown %s '%.40s'%s%s%s; known: %s%s", what, v->suggest.word,
-			      best ? ", did you mean '" : "", best ? best : "", best ? "'?" : "", v->list,
+			      best ? " (did you mean '" : "", best ? best : "", best ? "'?)" : "", v->list,
 			      v->cut ? ", ..." : "");
 }
 
