@@ -349,8 +349,6 @@ static int finish(struct run *run)
 	uint64_t ended = now_ns(), outstanding;
 	char *pools;
 
-	if (run->table)
-		draw(run);
 	look_at_ports(run);
 	leat_net_stop(net);
 	leat_net_outstanding(net); /* takes in what is on its way back, so that the pools' sums agree */

@@ -265,13 +265,14 @@ static void draw_pools(struct sheet *s)
 	const struct pool_sums *was = &s->was->pools, *is = &s->is->pools;
 	uint64_t alloc = is->alloc - was->alloc, direct = is->direct - was->direct, remote = is->remote - was->remote;
 	uint64_t back = direct + remote < alloc ? direct + remote : alloc;
-	char bytes[UNIT_SIZE], share[UNIT_SIZE], far[UNIT_SIZE];
+	char bytes[UNIT_SIZE], share[UNIT_SIZE], far[UNIT_SIZE], label[UNIT_SIZE];
 
 	fputc('\n', s->out);
-	heading(s, "%-*s  %9s  %11s  %9s  %12s", s->name_width, "memory", "pools", "committed", "alloc/s", "recycled");
-	fprintf(s->out, "%-*s  %9u  %11s", s->name_width, "", is->n, format_bytes(bytes, (double)is->committed));
+	heading(s, "%-*s  %9s  %9s  %9s", s->name_width, "memory", "committed", "alloc/s", "recycled");
+	snprintf(label, sizeof(label), "%u pools", is->n);
+	fprintf(s->out, "%-*s  %9s", s->name_width, label, format_bytes(bytes, (double)is->committed));
 	rate_cell(s, 9, (double)alloc, "/s");
-	fprintf(s->out, "  %12s", format_share(share, (double)back, (double)alloc));
+	fprintf(s->out, "  %9s", format_share(share, (double)back, (double)alloc));
 	if (remote)
 		fprintf(s->out, "  (%s of it by another worker)",
 			format_share(far, (double)remote, (double)(direct + remote)));
