@@ -283,7 +283,9 @@ static void wait_for_end(struct run *run)
 		if (now >= next_draw) {
 			if (!draw(run))
 				break;
-			next_draw = now + opts->watch_ns - (now - next_draw) % opts->watch_ns;
+			next_draw += opts->watch_ns;
+			if (next_draw <= now) /* the system was suspended, or too slow */
+				next_draw = now + opts->watch_ns;
 		}
 		if (run->sources && leat_net_finished(leat_datapath_net(run->dp)))
 			break;

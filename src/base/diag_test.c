@@ -77,7 +77,7 @@ static void format_is_bounded(void **state)
 	leat_diag_add(diag, "message");
 	assert_int_equal(leat_diag_format(leat_diag_get(diag, 0), buf, sizeof(buf)), 20);
 	assert_string_equal(buf, "file:1:");
-	assert_int_equal(leat_diag_format(leat_diag_get(diag, 0), NULL, 0), 20);
+	assert_int_equal(leat_diag_format(leat_diag_get(diag, 0), buf, 0), 20);
 	leat_diag_destroy(diag);
 }
 

@@ -34,7 +34,7 @@ struct builder {
 	struct leat_yaml_tree *tree;
 	struct leat_diag *diag;
 	const char *name;
-	yaml_event_t *event; /* the current one */
+	yaml_event_t event; /* the current one */
 	struct level level[LEAT_YAML_DEPTH_MAX];
 	unsigned int depth;
 	unsigned int documents;
@@ -47,7 +47,7 @@ static struct leat_yaml_pos mark_pos(const yaml_mark_t *mark)
 
 static int refuse(const struct builder *b, const char *message)
 {
-	struct leat_yaml_pos pos = mark_pos(&b->event->start_mark);
+	struct leat_yaml_pos pos = mark_pos(&b->event.start_mark);
 
 	leat_diag_at(b->diag, b->name, pos.line, pos.column, NULL);
 	leat_diag_add(b->diag, "%s", message);
@@ -64,7 +64,7 @@ static struct leat_yaml_node *new_node(struct builder *b, const char *key)
 	if (!node)
 		return NULL;
 	memcpy(node->key, key, key_len);
-	node->key_pos = mark_pos(&b->event->start_mark);
+	node->key_pos = mark_pos(&b->event.start_mark);
 	node->all = b->tree->all;
 	b->tree->all = node;
 	b->tree->n++;
@@ -96,7 +96,7 @@ static int place_node(struct builder *b, struct leat_yaml_node **node)
 	*node = level && level->key ? level->key : new_node(b, "");
 	if (!*node)
 		return -ENOMEM;
-	(*node)->pos = mark_pos(&b->event->start_mark);
+	(*node)->pos = mark_pos(&b->event.start_mark);
 	if (!level) {
 		b->tree->root = *node;
 		return 0;
@@ -121,14 +121,14 @@ static bool is_null(const yaml_event_t *event)
 
 static int take_key(struct builder *b, struct level *level)
 {
-	level->key = new_node(b, (const char *)b->event->data.scalar.value);
+	level->key = new_node(b, (const char *)b->event.data.scalar.value);
 	return level->key ? 0 : -ENOMEM;
 }
 
 static int on_scalar(struct builder *b)
 {
 	struct level *level = b->depth ? &b->level[b->depth - 1] : NULL;
-	const yaml_event_t *event = b->event;
+	const yaml_event_t *event = &b->event;
 	struct leat_yaml_node *node;
 	int rc;
 
@@ -170,12 +170,12 @@ static int open_level(struct builder *b, enum leat_yaml_kind kind, bool decorate
 
 static int on_map_start(struct builder *b)
 {
-	return open_level(b, LEAT_YAML_MAP, b->event->data.mapping_start.anchor || b->event->data.mapping_start.tag);
+	return open_level(b, LEAT_YAML_MAP, b->event.data.mapping_start.anchor || b->event.data.mapping_start.tag);
 }
 
 static int on_list_start(struct builder *b)
 {
-	return open_level(b, LEAT_YAML_LIST, b->event->data.sequence_start.anchor || b->event->data.sequence_start.tag);
+	return open_level(b, LEAT_YAML_LIST, b->event.data.sequence_start.anchor || b->event.data.sequence_start.tag);
 }
 
 static int on_end(struct builder *b)
@@ -241,18 +241,18 @@ static int parser_error(const struct builder *b, const yaml_parser_t *parser, co
 
 static int read_events(struct builder *b, yaml_parser_t *parser, const char *text, size_t len)
 {
-	yaml_event_t event;
 	bool ended = false;
+	size_t type;
 	int rc = 0;
 
 	while (!rc && !ended) {
-		if (!yaml_parser_parse(parser, &event))
+		if (!yaml_parser_parse(parser, &b->event))
 			return parser_error(b, parser, text, len);
-		b->event = &event;
-		ended = event.type == YAML_STREAM_END_EVENT;
-		if ((size_t)event.type < sizeof(on_event) / sizeof(on_event[0]) && on_event[event.type])
-			rc = on_event[event.type](b);
-		yaml_event_delete(&event);
+		type = (size_t)b->event.type;
+		ended = type == YAML_STREAM_END_EVENT;
+		if (type < sizeof(on_event) / sizeof(on_event[0]) && on_event[type])
+			rc = on_event[type](b);
+		yaml_event_delete(&b->event);
 	}
 	return rc;
 }
