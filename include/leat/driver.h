@@ -20,15 +20,6 @@
 
 LEAT_BEGIN_DECLS
 
-/** Frames that leave a port by one call (the kernel's DEV_MAP_BULK_SIZE). */
-#define LEAT_XDP_BULK 16
-
-/** Frames on their way to one port, gathered within one poll. */
-struct leat_xdp_bulk {
-	unsigned int n;
-	struct leat_xdp_frame *frames[LEAT_XDP_BULK];
-};
-
 /** One receive batch, on the poll's stack. Opaque to drivers but for @headroom. */
 struct leat_rx {
 	struct leat_napi *napi;
@@ -52,13 +43,6 @@ LEAT_API void leat_rx_frame(struct leat_rx *rx, struct leat_xdp_frame *frame);
 LEAT_API void leat_rx_skb(struct leat_rx *rx, struct leat_skb *skb);
 /** Sends everything that was gathered and adds up the counters. */
 LEAT_API void leat_rx_end(struct leat_rx *rx);
-
-/**
- * Makes a queue's receive pool, "PORT.QUEUE", of at most @limit bytes (0: the default), which schedules the queue when
- * memory comes back. For ops->open; undone by leat_napi_pool_destroy() in ops->stop. Returns 0 or a negative errno.
- */
-LEAT_API int leat_napi_pool_create(struct leat_napi *napi, uint64_t limit);
-LEAT_API void leat_napi_pool_destroy(struct leat_napi *napi);
 
 /** One kind of port: a row of the table in src/drivers/drivers.c. */
 struct leat_driver {

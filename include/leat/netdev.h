@@ -68,6 +68,13 @@ struct leat_napi {
 /** Says that there is something to poll, and wakes the worker if it sleeps. *any*. */
 LEAT_API void leat_napi_schedule(struct leat_napi *napi);
 
+/**
+ * Makes a queue's receive pool, "PORT.QUEUE", of at most @limit bytes (0: the default), which schedules the queue when
+ * memory comes back. For ops->open; undone by leat_napi_pool_destroy() in ops->stop. Returns 0 or a negative errno.
+ */
+LEAT_API int leat_napi_pool_create(struct leat_napi *napi, uint64_t limit);
+LEAT_API void leat_napi_pool_destroy(struct leat_napi *napi);
+
 /** Counts @n drops on a receive queue. *worker*. */
 static inline void leat_rxq_drop(struct leat_napi *napi, enum leat_drop_reason reason, uint64_t n)
 {

@@ -112,6 +112,15 @@ struct leat_xdp_frame {
 };
 LEAT_STATIC_ASSERT(sizeof(struct leat_xdp_frame) == sizeof(struct leat_granule), "a frame is a granule's descriptor");
 
+/** Frames that leave a port by one call (the kernel's DEV_MAP_BULK_SIZE). */
+#define LEAT_XDP_BULK 16
+
+/** Frames on their way to one port, gathered within one poll. */
+struct leat_xdp_bulk {
+	unsigned int n;
+	struct leat_xdp_frame *frames[LEAT_XDP_BULK];
+};
+
 /** The descriptor of the granule at @addr. */
 static inline struct leat_xdp_frame *leat_xdp_frame_at(uint64_t addr)
 {

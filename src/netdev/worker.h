@@ -5,7 +5,6 @@
 #ifndef LEAT_NETDEV_WORKER_H
 #define LEAT_NETDEV_WORKER_H
 
-#include <leat/driver.h>
 #include <leat/netdev.h>
 
 #include "base/epoch.h"

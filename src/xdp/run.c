@@ -9,7 +9,7 @@
  *
  * Program and rx handler are read once per poll, and everything gathered has left before leat_rx_end() returns.
  */
-#include <errno.h>
+#include <leat/driver.h>
 #include <string.h>
 
 #include "netdev/worker.h"
