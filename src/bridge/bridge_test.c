@@ -31,7 +31,7 @@ static void house_open(struct house *h, uint64_t ageing_ns, uint32_t entries)
 {
 	struct leat_bridge_opts opts = { .size = sizeof(opts), .name = "br0", .ageing_ns = ageing_ns,
 					 .entries = entries };
-	char name[8];
+	char name[16];
 	int i;
 
 	memset(h, 0, sizeof(*h));
@@ -242,6 +242,7 @@ static void test_ageing(void **state)
 	mac_of(mac, 1);
 	send(&h, 0, 0, 1, 'a');
 	expect(&h, 1, "a");
+	expect(&h, 2, "a");
 	sleep_ns(ageing + ageing / 4);
 	assert_null(leat_bridge_lookup(h.bridge, mac));
 	send(&h, 1, 1, 2, 'b'); /* forgotten: flooded */

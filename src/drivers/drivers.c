@@ -46,18 +46,11 @@ int leat_driver_netdev_create(struct leat_net *net, const char *driver, const ch
 	return err;
 }
 
-int leat_driver_pool_create(struct leat_napi *napi, uint64_t limit, struct leat_diag *diag)
+int leat_driver_pool_create(struct leat_napi *napi, struct leat_diag *diag)
 {
-	struct leat_page_pool_opts opts = { .size = sizeof(opts), .name = napi->dev->name, .limit = limit };
-	int err = leat_page_pool_create(leat_net_segment(napi->dev->net), &opts, &napi->pool);
+	int err = leat_napi_pool_create(napi, 0);
 
 	if (err)
 		leat_diag_add(diag, "cannot make the receive memory of port '%s': %s", napi->dev->name, strerror(-err));
 	return err;
-}
-
-void leat_driver_pool_destroy(struct leat_napi *napi)
-{
-	leat_page_pool_destroy(napi->pool);
-	napi->pool = NULL;
 }

@@ -20,10 +20,8 @@ int leat_driver_netdev_create(struct leat_net *net, const char *driver, const ch
 			      const struct leat_netdev_ops *ops, unsigned int n_rxq, unsigned int n_txq,
 			      size_t priv_size, struct leat_diag *diag, struct leat_netdev **dev);
 
-/** Gives a receive queue a pool of at most @limit bytes (0: the default). Adds to @diag on failure. *control*. */
-int leat_driver_pool_create(struct leat_napi *napi, uint64_t limit, struct leat_diag *diag);
-/** Ends the pool of a receive queue; buffers that are out stay valid. *control*. */
-void leat_driver_pool_destroy(struct leat_napi *napi);
+/** leat_napi_pool_create() at its default size that says in @diag why it failed. *control*. */
+int leat_driver_pool_create(struct leat_napi *napi, struct leat_diag *diag);
 
 /* Transmit functions that take everything and give its memory back: sink.c. Any port may come to use them. */
 int leat_sink_xdp_xmit(struct leat_netdev *dev, unsigned int txq, struct leat_xdp_frame **frames, unsigned int n);

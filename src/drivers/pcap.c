@@ -206,7 +206,7 @@ static void pcap_in_stop(struct leat_netdev *dev)
 {
 	struct pcap_in *in = dev->priv;
 
-	leat_driver_pool_destroy(&dev->napi[0]);
+	leat_napi_pool_destroy(&dev->napi[0]);
 	dev->napi[0].fd = -1;
 	if (in->pcap)
 		pcap_close(in->pcap);
@@ -223,7 +223,7 @@ static int pcap_in_open(struct leat_netdev *dev, struct leat_diag *diag)
 	in->ended = false;
 	err = pcap_in_open_file(in, &dev->napi[0], diag);
 	if (!err)
-		err = leat_driver_pool_create(&dev->napi[0], 0, diag);
+		err = leat_driver_pool_create(&dev->napi[0], diag);
 	if (err)
 		pcap_in_stop(dev);
 	return err;
@@ -385,7 +385,7 @@ static int pcap_out_done(struct leat_netdev *dev, unsigned int n, bool ok)
 		out->error = pcap_out_flush(out);
 	if (!out->error)
 		return (int)n;
-	snprintf(what, sizeof(what), "cannot write capture '%.400s': %s", out->file, strerror(-out->error));
+	snprintf(what, sizeof(what), "cannot write capture '%.400s'", out->file);
 	leat_netdev_finish(dev, out->error, what);
 	return n ? (int)n : out->error;
 }

@@ -238,12 +238,12 @@ static int pktgen_open(struct leat_netdev *dev, struct leat_diag *diag)
 	pg->last = 0;
 	pg->credit = LEAT_NSEC_PER_SEC; /* the first packet goes at once */
 	pg->finished = false;
-	return leat_driver_pool_create(&dev->napi[0], 0, diag);
+	return leat_driver_pool_create(&dev->napi[0], diag);
 }
 
 static void pktgen_stop(struct leat_netdev *dev)
 {
-	leat_driver_pool_destroy(&dev->napi[0]);
+	leat_napi_pool_destroy(&dev->napi[0]);
 }
 
 static const struct leat_netdev_ops pktgen_ops = {

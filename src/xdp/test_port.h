@@ -28,7 +28,8 @@ static inline struct test_packet *test_queue_add(struct test_queue *q, const voi
 {
 	struct test_packet *packet;
 
-	q->packet = realloc(q->packet, (q->n + 1) * sizeof(*q->packet));
+	if (!(q->n & (q->n - 1))) /* full: 0, 1, 2, 4, 8... */
+		q->packet = realloc(q->packet, (q->n ? 2 * q->n : 1) * sizeof(*q->packet));
 	assert_non_null(q->packet);
 	packet = &q->packet[q->n++];
 	memset(packet, 0, sizeof(*packet));
@@ -184,16 +185,13 @@ static inline int test_port_xdp_xmit(struct leat_netdev *dev, unsigned int txq, 
 
 static inline int test_port_open(struct leat_netdev *dev, struct leat_diag *diag)
 {
-	struct leat_page_pool_opts opts = { .size = sizeof(opts), .name = dev->name };
-
 	(void)diag;
-	return leat_page_pool_create(leat_net_segment(dev->net), &opts, &dev->napi[0].pool);
+	return leat_napi_pool_create(&dev->napi[0], 0);
 }
 
 static inline void test_port_stop(struct leat_netdev *dev)
 {
-	leat_page_pool_destroy(dev->napi[0].pool);
-	dev->napi[0].pool = NULL;
+	leat_napi_pool_destroy(&dev->napi[0]);
 }
 
 static inline void test_port_destroy(struct leat_netdev *dev)
@@ -328,6 +326,7 @@ static inline void test_net_close_port(struct leat_netdev *dev, void *arg)
 {
 	(void)arg;
 	leat_netdev_close(dev);
+	leat_netdev_set_rx_handler(dev, NULL, NULL);
 }
 
 /** Closes every port, checks that every buffer has come back, and frees the datapath. */
