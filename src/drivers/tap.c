@@ -209,7 +209,9 @@ static int open_device(struct opening *o)
 
 	tap->fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (tap->fd < 0)
-		return fail(o, "cannot open /dev/net/tun (is the tun module loaded, and may this user read and write it?)",
+		return fail(o, errno == EACCES ? "cannot open /dev/net/tun: this user may not read and write it, and to make an "
+						 "interface also needs the capability CAP_NET_ADMIN (run as root)"
+					       : "cannot open /dev/net/tun (is the tun module loaded?)",
 			    errno);
 	memcpy(ifr.ifr_name, tap->ifname, sizeof(tap->ifname));
 	if (!ioctl(tap->fd, TUNSETIFF, &ifr))

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# common.sh: what the tests with real interfaces share. A test begins with
+#
+#	set -eu
+#	. "$(dirname "$0")/common.sh"
+#
+# and is then PID 1 of its own PID, mount and network namespace, with an empty /run: names of network namespaces, which
+# ip-netns(8) keeps there, cannot meet those of anyone else, and whatever way the test ends, its processes, namespaces,
+# interfaces and files are gone with it. Without root, or where namespaces cannot be made, it is skipped (77).
+#
+# Each claim that holds is printed as a line of TAP by ok; the first that does not ends the test by fail.
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+LEAT_BIN=${LEAT_BIN:-$top/build/leat}
+dir=/run/test # only in our mount namespace
+leat=
+n_ok=0
+
+skip() {
+	echo "1..0 # SKIP $*"
+	exit 77
+}
+
+isolate='unshare --mount --net --pid --fork --kill-child --mount-proc'
+
+if [ -z "${LEAT_TEST_ISOLATED:-}" ]; then
+	[ "$(id -u)" = 0 ] || skip 'needs root'
+	for tool in unshare ip ping iperf3 tcpdump python3 setpriv; do
+		command -v $tool >/dev/null || skip "$tool is missing"
+	done
+	$isolate sh -c 'mount -t tmpfs none /run && ip netns add probe' 2>/dev/null || skip 'network namespaces cannot be made here'
+	[ -c /dev/net/tun ] || skip 'there is no /dev/net/tun'
+	LEAT_TEST_ISOLATED=yes exec $isolate "$0" "$@"
+fi
+unset LEAT_TEST_ISOLATED
+mount -t tmpfs none /run
+mkdir -p "$dir"
+chmod 755 /run "$dir"
+cd "$dir"
+ip link set lo up
+
+# ---- claims ----
+
+ok() {
+	n_ok=$((n_ok + 1))
+	echo "ok $n_ok - $*"
+}
+
+# What leat said comes with it.
+fail() {
+	echo "not ok $((n_ok + 1)) - $*"
+	for file in out err; do
+		if [ -s "$dir/$file" ]; then sed "s/^/# $file: /" "$dir/$file"; fi
+	done
+	echo "1..$((n_ok + 1))"
+	exit 1
+}
+
+# claim TEXT COMMAND...: the command succeeds. What it prints is shown when it does not.
+claim() {
+	text=$1
+	shift
+	if ! "$@" >"$dir/said" 2>&1; then
+		sed 's/^/# /' "$dir/said"
+		fail "$text"
+	fi
+	ok "$text"
+}
+
+# deny TEXT COMMAND...: the command fails.
+deny() {
+	text=$1
+	shift
+	if "$@" >"$dir/said" 2>&1; then
+		sed 's/^/# /' "$dir/said"
+		fail "$text"
+	fi
+	ok "$text"
+}
+
+# equal TEXT IS SHOULD
+equal() {
+	[ "$2" = "$3" ] || fail "$1: is '$2', should be '$3'"
+	ok "$1"
+}
+
+done_testing() {
+	echo "1..$n_ok"
+}
+
+# until_true COMMAND...: waits up to five seconds for it to succeed.
+until_true() {
+	tries=100
+	until "$@" >/dev/null 2>&1; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] || return 1
+		sleep 0.05
+	done
+}
+
+# ---- interfaces ----
+
+at() {
+	ns=$1
+	shift
+	ip netns exec "$ns" "$@"
+}
+
+# add_netns NAME...
+add_netns() {
+	for ns in "$@"; do
+		ip netns add "$ns"
+		ip -n "$ns" link set lo up
+	done
+}
+
+# add_tap NETNS IFNAME NUMBER [MTU]: a persistent TAP with the addresses 10.9.0.NUMBER and fd09::NUMBER.
+add_tap() {
+	ip -n "$1" tuntap add "$2" mode tap
+	ip -n "$1" link set "$2" mtu "${4:-1500}" up
+	ip -n "$1" address add "10.9.0.$3/24" dev "$2"
+	ip -n "$1" address add "fd09::$3/64" dev "$2" nodad
+}
+
+# ping4 and ping6 NETNS NUMBER [OPTION...]: five packets, none may be lost. `ping -c` alone is content with one answer.
+ping4() {
+	ping_all "$1" "10.9.0.$2" "$@"
+}
+
+ping6() {
+	ping_all "$1" "fd09::$2" "$@"
+}
+
+ping_all() {
+	from=$1 to=$2
+	shift 4
+	at "$from" ping -n -q -c 5 -i 0.05 -W 1 "$@" "$to" >"$dir/ping" 2>&1 || { cat "$dir/ping"; return 1; }
+	cat "$dir/ping"
+	grep -q ' 0% packet loss' "$dir/ping"
+}
+
+# ---- leat ----
+
+runs() {
+	cat "/proc/$1"/task/*/comm 2>/dev/null | grep -q leat-worker
+}
+
+# start_leat ARGUMENT...: leat run in the background, its output in out and err; returns when its workers run.
+start_leat() {
+	"$LEAT_BIN" run "$@" >"$dir/out" 2>"$dir/err" &
+	leat=$!
+	until_true runs "$leat" || fail 'leat starts'
+}
+
+# stop_leat CODE: it ends at SIGTERM with that code, and nothing is outstanding.
+stop_leat() {
+	kill -TERM "$leat" || fail 'leat still runs'
+	code=0
+	wait "$leat" || code=$?
+	leat=
+	equal "exit code is $1" "$code" "$1"
+	claim 'no buffer is outstanding' grep -qx 'buffers outstanding: 0' "$dir/out"
+}
+
+# drops PORT REASON: how many packets the totals say were dropped there for that reason.
+drops() {
+	awk -v port="$1" -v reason="$2:" '
+		/^(program|bridge|pool)/ { here = 0 }
+		/^[^ ]/ { here = $1 == port }
+		here && $1 == "dropped" && $3 == reason { n = $2 }
+		END { print n + 0 }' "$dir/out"
+}
+
+# cpu_ticks: processor time that leat has used, in clock ticks (a hundredth of a second).
+cpu_ticks() {
+	awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$leat/stat"
+}
+
+# cpu_percent SECONDS: how busy one processor is with leat during that time.
+cpu_percent() {
+	before=$(cpu_ticks)
+	sleep "$1"
+	echo $((($(cpu_ticks) - before) * 100 / ($1 * $(getconf CLK_TCK))))
+}
