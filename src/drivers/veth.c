@@ -80,7 +80,8 @@ static int veth_send(struct leat_netdev *dev, unsigned int txq, void *const *ent
 	struct leat_ptr_ring *ring;
 	uint32_t i;
 
-	if (!(__atomic_load_n(&veth->peer->state, __ATOMIC_RELAXED) & LEAT_NETDEV_UP))
+	/* pairs with leat_netdev_open(): the ring is there */
+	if (!(__atomic_load_n(&veth->peer->state, __ATOMIC_ACQUIRE) & LEAT_NETDEV_UP))
 		return -ENETDOWN;
 	ring = to->ring[txq];
 	n = leat_ptr_ring_room(ring, n);

@@ -314,8 +314,8 @@ free_segment:
 
 static void segment_end(struct leat_segment *segment)
 {
-	/* back to reserved: what was mapped here is gone, the place stays ours */
-	mmap((void *)(uintptr_t)segment->base, segment->bytes, PROT_NONE,
+	/* back to reserved: what was mapped here is gone, the place stays ours (a failure leaves it mapped, unused) */
+	(void)mmap((void *)(uintptr_t)segment->base, segment->bytes, PROT_NONE,
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	if (segment->fd >= 0)
 		close(segment->fd);

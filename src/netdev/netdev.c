@@ -29,18 +29,20 @@ struct leat_netdev *leat_netdev_find(struct leat_net *net, const char *name)
 	return NULL;
 }
 
+/** Numbers go round: one that was given back is not given out again before all others, as with ifindex. */
 static int enter_table(struct leat_netdev *dev)
 {
 	struct leat_net *net = dev->net;
-	unsigned int i;
+	uint32_t i, index;
 
 	if (leat_netdev_find(net, dev->name))
 		return -EEXIST;
-	for (i = 1; i < LEAT_PORTS_MAX; i++) {
-		if (net->port[i])
+	for (i = 0; i < LEAT_PORTS_MAX - 1; i++) {
+		index = (net->last_index + i) % (LEAT_PORTS_MAX - 1) + 1;
+		if (net->port[index])
 			continue;
-		dev->index = i;
-		__atomic_store_n(&net->port[i], dev, __ATOMIC_RELEASE); /* pairs with leat_netdev_by_index() */
+		net->last_index = dev->index = index;
+		__atomic_store_n(&net->port[index], dev, __ATOMIC_RELEASE); /* pairs with leat_netdev_by_index() */
 		return 0;
 	}
 	return -ENOSPC;
@@ -98,7 +100,7 @@ int leat_netdev_create(struct leat_net *net, const char *driver, const char *nam
 	dev->mtu = LEAT_MTU_DEFAULT;
 	dev->n_rxq = n_rxq;
 	dev->n_txq = n_txq;
-	strcpy(dev->name, name);
+	memcpy(dev->name, name, strlen(name) + 1);
 	dev->priv = leat_heap_zalloc(priv_size);
 	err = dev->priv ? create_queues(dev) : -ENOMEM;
 	if (!err)
@@ -254,39 +256,35 @@ struct leat_txq *leat_netdev_txq(struct leat_netdev *dev, const struct leat_work
 	return &dev->txq[worker->id % dev->n_txq];
 }
 
-/** Why a port that accepted less than all did so. */
-static enum leat_drop_reason refusal(const struct leat_netdev *dev, int sent)
-{
-	if (sent == -EOPNOTSUPP)
-		return LEAT_DROP_NO_XMIT;
-	if (__atomic_load_n(&dev->state, __ATOMIC_RELAXED) & LEAT_NETDEV_FAILED)
-		return LEAT_DROP_TX_DOWN;
-	if (!(__atomic_load_n(&dev->state, __ATOMIC_RELAXED) & LEAT_NETDEV_UP))
-		return LEAT_DROP_TX_DOWN;
-	return sent < 0 ? LEAT_DROP_TX_ERROR : LEAT_DROP_TX_FULL;
-}
-
 static bool can_send(const struct leat_netdev *dev)
 {
-	return (__atomic_load_n(&dev->state, __ATOMIC_RELAXED) & (LEAT_NETDEV_UP | LEAT_NETDEV_FAILED)) ==
+	/* pairs with leat_netdev_open(): what the driver made there is seen */
+	return (__atomic_load_n(&dev->state, __ATOMIC_ACQUIRE) & (LEAT_NETDEV_UP | LEAT_NETDEV_FAILED)) ==
 	       LEAT_NETDEV_UP;
 }
 
-/** Adds up what the first @sent of @lens bytes were. Under the queue's lock. */
-static void count_sent(struct leat_txq *txq, const uint32_t *lens, unsigned int sent)
+/** Counts what a port that accepted less than all has refused, by the last thing it said. */
+static void count_refused(struct leat_netdev *dev, struct leat_txq *txq, int said, unsigned int n)
 {
-	uint64_t bytes = 0;
-	unsigned int i;
+	enum leat_drop_reason reason = said < 0 ? LEAT_DROP_TX_ERROR : LEAT_DROP_TX_FULL;
 
-	for (i = 0; i < sent; i++)
-		bytes += lens[i];
-	leat_count(&txq->stats.packets, sent);
+	if (said == -EOPNOTSUPP)
+		reason = LEAT_DROP_NO_XMIT;
+	else if (!can_send(dev))
+		reason = LEAT_DROP_TX_DOWN;
+	leat_txq_drop(txq, reason, n);
+}
+
+/** Adds what went to the counters. Under the queue's lock. */
+static void count_sent(struct leat_txq *txq, unsigned int packets, uint64_t bytes)
+{
+	leat_count(&txq->stats.packets, packets);
 	leat_count(&txq->stats.bytes, bytes);
 }
 
-/** Drops the frames that are too long, closes up the rest, and notes the lengths. Returns how many are left. */
+/** Drops the frames that are too long and closes up the rest. Returns how many are left, and adds up their bytes. */
 static unsigned int fit_frames(struct leat_netdev *dev, struct leat_txq *txq, struct leat_xdp_frame **frames,
-			       unsigned int n, uint32_t *lens)
+			       unsigned int n, uint64_t *bytes)
 {
 	uint32_t max = leat_netdev_frame_max(dev), len;
 	unsigned int i, kept = 0;
@@ -297,7 +295,7 @@ static unsigned int fit_frames(struct leat_netdev *dev, struct leat_txq *txq, st
 			leat_xdp_return_frame(frames[i]);
 			continue;
 		}
-		lens[kept] = len;
+		*bytes += len;
 		frames[kept++] = frames[i];
 	}
 	if (leat_unlikely(kept < n))
@@ -306,7 +304,7 @@ static unsigned int fit_frames(struct leat_netdev *dev, struct leat_txq *txq, st
 }
 
 static unsigned int fit_skbs(struct leat_netdev *dev, struct leat_txq *txq, struct leat_skb **skbs, unsigned int n,
-			     uint32_t *lens)
+			     uint64_t *bytes)
 {
 	uint32_t max = leat_netdev_frame_max(dev);
 	unsigned int i, kept = 0;
@@ -316,7 +314,7 @@ static unsigned int fit_skbs(struct leat_netdev *dev, struct leat_txq *txq, stru
 			leat_skb_free(skbs[i]);
 			continue;
 		}
-		lens[kept] = skbs[i]->len;
+		*bytes += skbs[i]->len;
 		skbs[kept++] = skbs[i];
 	}
 	if (leat_unlikely(kept < n))
@@ -327,25 +325,27 @@ static unsigned int fit_skbs(struct leat_netdev *dev, struct leat_txq *txq, stru
 unsigned int leat_netdev_xdp_xmit(struct leat_netdev *dev, struct leat_worker *worker, struct leat_xdp_frame **frames,
 				  unsigned int n)
 {
-	unsigned int q = worker->id % dev->n_txq, sent = 0;
+	unsigned int q = worker->id % dev->n_txq, sent = 0, i;
 	struct leat_txq *txq = &dev->txq[q];
-	uint32_t lens[LEAT_NAPI_BUDGET];
-	int got = -EOPNOTSUPP;
+	int said = -EOPNOTSUPP;
+	uint64_t bytes = 0;
 
 	LEAT_ASSERT(n <= LEAT_NAPI_BUDGET);
-	n = fit_frames(dev, txq, frames, n, lens);
-	if (dev->ops->xdp_xmit) {
+	n = fit_frames(dev, txq, frames, n, &bytes);
+	if (dev->ops->xdp_xmit && n) {
 		pthread_mutex_lock(&txq->lock);
 		do { /* until nothing is left, or a call says why the rest is refused */
-			got = can_send(dev) ? dev->ops->xdp_xmit(dev, q, frames + sent, n - sent) : -ENETDOWN;
-			sent += got > 0 ? (unsigned int)got : 0;
-		} while (got > 0 && sent < n);
-		count_sent(txq, lens, sent);
+			said = can_send(dev) ? dev->ops->xdp_xmit(dev, q, frames + sent, n - sent) : -ENETDOWN;
+			sent += said > 0 ? (unsigned int)said : 0;
+		} while (said > 0 && sent < n);
+		for (i = sent; i < n; i++)
+			bytes -= leat_xdp_frame_len(frames[i]);
+		count_sent(txq, sent, bytes);
 		pthread_mutex_unlock(&txq->lock);
 	}
 	if (leat_unlikely(sent < n)) {
 		leat_xdp_return_frame_bulk(frames + sent, n - sent);
-		leat_txq_drop(txq, refusal(dev, got), n - sent);
+		count_refused(dev, txq, said, n - sent);
 	}
 	return sent;
 }
@@ -353,25 +353,27 @@ unsigned int leat_netdev_xdp_xmit(struct leat_netdev *dev, struct leat_worker *w
 unsigned int leat_netdev_start_xmit(struct leat_netdev *dev, struct leat_worker *worker, struct leat_skb **skbs,
 				    unsigned int n)
 {
-	unsigned int q = worker->id % dev->n_txq, sent = 0;
+	unsigned int q = worker->id % dev->n_txq, sent = 0, i;
 	struct leat_txq *txq = &dev->txq[q];
-	uint32_t lens[LEAT_NAPI_BUDGET];
-	int got = -EOPNOTSUPP;
+	int said = -EOPNOTSUPP;
+	uint64_t bytes = 0;
 
 	LEAT_ASSERT(n <= LEAT_NAPI_BUDGET);
-	n = fit_skbs(dev, txq, skbs, n, lens);
-	if (dev->ops->start_xmit) {
+	n = fit_skbs(dev, txq, skbs, n, &bytes);
+	if (dev->ops->start_xmit && n) {
 		pthread_mutex_lock(&txq->lock);
-		do { /* until nothing is left, or a call says why the rest is refused */
-			got = can_send(dev) ? dev->ops->start_xmit(dev, q, skbs + sent, n - sent) : -ENETDOWN;
-			sent += got > 0 ? (unsigned int)got : 0;
-		} while (got > 0 && sent < n);
-		count_sent(txq, lens, sent);
+		do { /* as above */
+			said = can_send(dev) ? dev->ops->start_xmit(dev, q, skbs + sent, n - sent) : -ENETDOWN;
+			sent += said > 0 ? (unsigned int)said : 0;
+		} while (said > 0 && sent < n);
+		for (i = sent; i < n; i++)
+			bytes -= skbs[i]->len;
+		count_sent(txq, sent, bytes);
 		pthread_mutex_unlock(&txq->lock);
 	}
 	if (leat_unlikely(sent < n)) {
 		leat_skb_free_bulk(skbs + sent, n - sent);
-		leat_txq_drop(txq, refusal(dev, got), n - sent);
+		count_refused(dev, txq, said, n - sent);
 	}
 	return sent;
 }

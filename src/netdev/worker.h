@@ -57,6 +57,7 @@ struct leat_net {
 	unsigned int n_workers;
 	unsigned int next_worker;              /* that gets the next queue */
 	uint32_t next_prog_id;
+	uint32_t last_index;                   /* number given out last */
 	struct leat_worker *worker;            /* n_workers of them */
 	struct leat_netdev *port[LEAT_PORTS_MAX]; /* by number (atomic, grace period); 0 stays empty */
 	struct leat_epoch epoch;
