@@ -8,6 +8,9 @@
  * for all of its ports but the last. Drops count on the receive queue of the port where the packet came in; a frame too
  * long for its destination, on the transmit queue there.
  *
+ * A port that cannot transmit (a capture that is read) is no place to send anything to: nothing is flooded to it and
+ * no address is learned there. So both directions of a conversation, captured at one place, cross the bridge.
+ *
  * Ports stand in 64 slots, published as one list with a grace period, so that a set of ports is one word. The control
  * thread changes the list; workers only read it.
  */
@@ -137,7 +140,8 @@ static uint64_t batch_decide(struct batch *b, const struct leat_skb *skb)
 	source = mac_read(mac + 6);
 	if (mac_is_group(source))
 		return batch_drop(b, skb, LEAT_DROP_BRIDGE_BAD_SOURCE);
-	batch_learn(b, source);
+	if (b->ports->transmit >> b->slot & 1)
+		batch_learn(b, source);
 	if (mac_is_reserved(dest))
 		return batch_drop(b, skb, LEAT_DROP_BRIDGE_RESERVED);
 	slot = mac_is_group(dest) ? -1 : leat_fdb_lookup(&b->bridge->fdb, dest, b->now);

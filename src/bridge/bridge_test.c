@@ -409,6 +409,38 @@ static void test_add_port(void **state)
 	house_close(&h);
 }
 
+/* A port that only receives: nothing is sent there, and both ends of a captured conversation come out. */
+static void test_receive_only(void **state)
+{
+	static const struct leat_netdev_ops ops = {
+		.open = test_port_open, .stop = test_port_stop, .poll = test_port_poll, .destroy = test_port_destroy,
+	};
+	struct leat_netdev *capture = NULL;
+	uint8_t mac[6];
+	struct house h;
+
+	(void)state;
+	house_open(&h, 0, 0);
+	assert_int_equal(leat_netdev_create(h.net, "test", "capture", &ops, 1, 1, sizeof(struct test_port), &capture),
+			 0);
+	assert_int_equal(leat_netdev_open(capture, NULL), 0);
+	assert_int_equal(leat_bridge_del_port(h.bridge, h.port[1]), 0);
+	assert_int_equal(leat_bridge_del_port(h.bridge, h.port[2]), 0);
+	assert_int_equal(leat_bridge_add_port(h.bridge, capture), 0);
+	h.port[1] = capture;
+	put(&h, 1, 2, 1, 'a');
+	put(&h, 1, 1, 2, 'b');
+	put(&h, 1, 2, 1, 'c');
+	test_net_run(h.net);
+	expect(&h, 0, "abc");
+	mac_of(mac, 1);
+	assert_null(leat_bridge_lookup(h.bridge, mac));
+	send(&h, 0, 0, 3, 'd');
+	assert_int_equal(test_drops(h.port[0], LEAT_DROP_BRIDGE_NO_PORT), 1);
+	assert_int_equal(test_all_drops(capture), 0);
+	house_close(&h);
+}
+
 /* What a port that has gone was known for is forgotten, and its slot serves the next one. */
 static void test_removed_is_flushed(void **state)
 {
@@ -600,6 +632,7 @@ int main(void)
 		cmocka_unit_test(test_oversize),
 		cmocka_unit_test(test_clone_fails),
 		cmocka_unit_test(test_add_port),
+		cmocka_unit_test(test_receive_only),
 		cmocka_unit_test(test_removed_is_flushed),
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_add_port_no_memory),

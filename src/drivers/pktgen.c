@@ -17,6 +17,8 @@
 #define PKTGEN_LEN_MIN 60u
 #define PKTGEN_LEN_MAX 9014u
 #define PKTGEN_RATE_MAX 1000000000u
+/* Packets to sleep for at most: more at a time would overflow the queues behind us. */
+#define PKTGEN_BATCH_MAX 256u
 
 /* Where things stand in the frame (RFC 894, 791, 768). */
 #define IP_OFF LEAT_ETH_HLEN
@@ -176,12 +178,12 @@ static void pktgen_earn(struct pktgen *pg, uint64_t now)
 		pg->credit = burst * LEAT_NSEC_PER_SEC;
 }
 
-/* When the next batch is due: one packet, or at high rates one millisecond of them, so that a wake-up is worth it. */
+/* When the next batch is due: one packet, or at high rates a millisecond of them, so that a wake-up is worth it. */
 static uint64_t pktgen_due(const struct pktgen *pg)
 {
 	uint64_t batch = pg->opts.rate / 1000, need;
 
-	batch = batch < 1 ? 1 : batch > LEAT_NAPI_BUDGET ? LEAT_NAPI_BUDGET : batch;
+	batch = batch < 1 ? 1 : batch > PKTGEN_BATCH_MAX ? PKTGEN_BATCH_MAX : batch;
 	need = batch * LEAT_NSEC_PER_SEC;
 	return need <= pg->credit ? pg->last : pg->last + (need - pg->credit + pg->opts.rate - 1) / pg->opts.rate;
 }
