@@ -292,7 +292,7 @@ static int pktgen_create(struct leat_net *net, const char *name, const void *arg
 	pktgen_build(pg);
 	(*dev)->mtu = mtu;
 	(*dev)->flags |= LEAT_NETDEV_SOURCE;
-	memcpy((*dev)->mac, opts->src, sizeof((*dev)->mac));
+	memcpy((*dev)->mac, opts->src, 6);
 	return 0;
 }
 
