@@ -170,15 +170,24 @@ static inline struct leat_run leat_page_pool_alloc(struct leat_page_pool *pool, 
 }
 
 /**
+ * Whether the cursor stands at the end of @run and may go back into it. At the border of two blocks it may not once it
+ * has a run in the second: what it has lies in one block. *owner*.
+ */
+static inline bool leat_page_pool_is_newest(const struct leat_page_pool *pool, struct leat_run run)
+{
+	return leat_run_addr(run) + leat_run_size(run) == pool->cur && (pool->cur % LEAT_BLOCK_SIZE || !pool->left);
+}
+
+/**
  * Gives the end of the newest allocation back to the cursor: @run keeps @granules (at least 1, at most what it has).
  * For a receiver that learns the length after the fact. Returns the reference that is left; when another allocation
- * has come between, the whole run. *owner*.
+ * has come between, the whole run. Not for runs that were merged. *owner*.
  */
 static inline struct leat_run leat_page_pool_trim(struct leat_page_pool *pool, struct leat_run run, uint32_t granules)
 {
 	uint32_t spare = leat_run_granules(run) - granules;
 
-	if (leat_unlikely(leat_run_addr(run) + leat_run_size(run) != pool->cur))
+	if (leat_unlikely(!leat_page_pool_is_newest(pool, run)))
 		return run;
 	pool->cur -= (uint64_t)spare << LEAT_GRANULE_SHIFT;
 	__atomic_store_n(&pool->left, pool->left + spare, __ATOMIC_RELAXED);
@@ -190,7 +199,7 @@ static inline void leat_run_put(struct leat_run run);
 /** Gives the newest allocation back to the cursor, as if it had not been made; an older one is put. *owner*. */
 static inline void leat_page_pool_cancel(struct leat_page_pool *pool, struct leat_run run)
 {
-	if (leat_unlikely(leat_run_addr(run) + leat_run_size(run) != pool->cur)) {
+	if (leat_unlikely(!leat_page_pool_is_newest(pool, run))) {
 		leat_run_put(run);
 		return;
 	}
