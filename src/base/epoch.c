@@ -11,12 +11,8 @@
 void leat_epoch_synchronize(struct leat_epoch *epoch)
 {
 	const struct timespec pause = { 0, LOOK_AGAIN_NS };
-	uint64_t now = __atomic_add_fetch(&epoch->now, 1, __ATOMIC_SEQ_CST);
-	uint64_t seen;
-	unsigned int id;
+	uint64_t number = leat_epoch_begin(epoch);
 
-	for (id = 0; id < LEAT_EPOCH_READERS; id++)
-		/* pairs with the reader's exchange or release store: what it did before is done */
-		while ((seen = __atomic_load_n(&epoch->reader[id].seen, __ATOMIC_SEQ_CST)) && seen < now)
-			nanosleep(&pause, NULL);
+	while (!leat_epoch_passed(epoch, number))
+		nanosleep(&pause, NULL);
 }

@@ -49,6 +49,30 @@ static inline void leat_epoch_quiescent(struct leat_epoch *epoch, unsigned int i
 		leat_epoch_online(epoch, id);
 }
 
+/**
+ * Begins a grace period and returns its number, for who cannot wait: what was taken away before may be used again when
+ * leat_epoch_passed() says so. *any*, readers included.
+ */
+static inline uint64_t leat_epoch_begin(struct leat_epoch *epoch)
+{
+	return __atomic_add_fetch(&epoch->now, 1, __ATOMIC_SEQ_CST);
+}
+
+/** Whether every reader has been quiescent or offline since grace period @number began. *any*. */
+static inline bool leat_epoch_passed(struct leat_epoch *epoch, uint64_t number)
+{
+	unsigned int id;
+	uint64_t seen;
+
+	for (id = 0; id < LEAT_EPOCH_READERS; id++) {
+		/* pairs with the reader's exchange or release store: what it did before is done */
+		seen = __atomic_load_n(&epoch->reader[id].seen, __ATOMIC_SEQ_CST);
+		if (seen && seen < number)
+			return false;
+	}
+	return true;
+}
+
 /** Waits for a quiescent state of every reader. Not from a reader. */
 void leat_epoch_synchronize(struct leat_epoch *epoch);
 

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bpf.h: unmodified eBPF objects: open, configure, load; programs; maps.
+ *
+ *   leat_bpf_object_open()   the ELF file goes through leat-load, a process without privileges, which gives an image
+ *   leat_bpf_object_set()    global variables are overridden, maps resized
+ *   leat_bpf_object_load()   maps are made, every program is verified and made ready to run
+ *   leat_bpf_prog_run()      one packet; or leat_xdp_prog_create_bpf() (xdp_prog.h) to attach it to ports
+ *
+ * Maps may be read and written by a control thread while programs run. Return codes are the kernel's.
+ */
+#ifndef LEAT_BPF_H
+#define LEAT_BPF_H
+
+#include <leat/diag.h>
+#include <leat/xdp.h>
+
+LEAT_BEGIN_DECLS
+
+struct leat_bpf_object;
+struct leat_bpf_prog;
+struct leat_bpf_map;
+struct leat_bpf_env;
+
+/* ---- environment: what programs see of the world ---- */
+
+/** CPUs that programs can see: workers. */
+#define LEAT_BPF_CPUS_MAX 32u
+
+/** Receives what a program traces (bpf_trace_printk), one line without its end. *worker*. */
+typedef void leat_bpf_trace_fn(void *arg, const char *line);
+
+struct leat_bpf_env_opts {
+	size_t size;                /* sizeof(struct leat_bpf_env_opts) */
+	unsigned int cpus;          /* copies of per-CPU values, 1..LEAT_BPF_CPUS_MAX; 0: 1 */
+	uint64_t fuel;              /* instructions' worth of backward jumps and calls that one run may make; 0: 2^23 */
+	bool replay;                /* time is what leat_bpf_env_set_time() said; random numbers come from seed */
+	uint64_t seed;
+	leat_bpf_trace_fn *trace;   /* NULL: traces go nowhere */
+	void *trace_arg;
+	struct leat_epoch *epoch;   /* grace periods of the workers (private type); NULL: one of its own, one reader */
+};
+
+/** Makes an environment. *control*. Returns 0, -EINVAL, -E2BIG, -ENOMEM. */
+LEAT_API int leat_bpf_env_create(const struct leat_bpf_env_opts *opts, struct leat_bpf_env **env);
+/** Frees it; every object in it must be closed. NULL allowed. */
+LEAT_API void leat_bpf_env_destroy(struct leat_bpf_env *env);
+/** Replay: sets what bpf_ktime_get_ns() and its kin give, nanoseconds. Also a quiescent state of the one reader. */
+LEAT_API void leat_bpf_env_set_time(struct leat_bpf_env *env, uint64_t ns);
+
+/* ---- objects ---- */
+
+struct leat_bpf_object_opts {
+	size_t size;              /* sizeof(struct leat_bpf_object_opts) */
+	const char *loader;       /* path of leat-load; NULL: beside the running program, then where it was installed */
+	const char *btf;          /* BTF of a kernel for CO-RE; NULL: the running kernel's, where there is one */
+	unsigned int timeout_ms;  /* for leat-load; 0: 10 s */
+};
+
+/**
+ * Reads an ELF object through leat-load. Mistakes name program, instruction and source line in @diag. *control*.
+ * Returns 0; -EINVAL (not such an object, or refused); -ENOENT and other errnos of the file; -ETIMEDOUT; -ENOMEM.
+ */
+LEAT_API int leat_bpf_object_open(struct leat_bpf_env *env, const char *path, const struct leat_bpf_object_opts *opts,
+				  struct leat_diag *diag, struct leat_bpf_object **obj);
+/** The same from an image that leat-load wrote (copied). Every field of it is checked. */
+LEAT_API int leat_bpf_object_open_image(struct leat_bpf_env *env, const void *image, size_t len,
+					struct leat_diag *diag, struct leat_bpf_object **obj);
+/** Ends programs and maps. They must be attached nowhere. NULL allowed. *control*. */
+LEAT_API void leat_bpf_object_close(struct leat_bpf_object *obj);
+
+/**
+ * Before load: sets global variable @name ("limit", "cfg.limit", "table[3]") from @text: a number, a character string,
+ * or true and false, by its type. Returns 0; -ENOENT (no such variable); -EINVAL; both with a sentence in @diag.
+ */
+LEAT_API int leat_bpf_object_set(struct leat_bpf_object *obj, const char *name, const char *text,
+				 struct leat_diag *diag);
+/** Before load: gives map @name another number of entries. Returns 0, -ENOENT, -EINVAL (0, or a global data map). */
+LEAT_API int leat_bpf_object_resize(struct leat_bpf_object *obj, const char *map, uint32_t max_entries);
+/** Makes maps and verifies programs. Only @prog and what it needs when it is not NULL. *control*. 0 or an errno. */
+LEAT_API int leat_bpf_object_load(struct leat_bpf_object *obj, const char *prog, struct leat_diag *diag);
+
+LEAT_API const char *leat_bpf_object_license(const struct leat_bpf_object *obj);
+/** The @idx-th program or map, or NULL past the end; in the order of the object file. */
+LEAT_API struct leat_bpf_prog *leat_bpf_object_prog_get(struct leat_bpf_object *obj, unsigned int idx);
+LEAT_API struct leat_bpf_map *leat_bpf_object_map_get(struct leat_bpf_object *obj, unsigned int idx);
+/** By name; a program also by its section ("xdp"), a map also by the object's name for global data (".rodata"). */
+LEAT_API struct leat_bpf_prog *leat_bpf_object_prog_find(struct leat_bpf_object *obj, const char *name);
+LEAT_API struct leat_bpf_map *leat_bpf_object_map_find(struct leat_bpf_object *obj, const char *name);
+
+/* ---- programs ---- */
+
+LEAT_API const char *leat_bpf_prog_name(const struct leat_bpf_prog *prog);
+LEAT_API const char *leat_bpf_prog_section(const struct leat_bpf_prog *prog);
+/** Instructions as loaded. */
+LEAT_API unsigned int leat_bpf_prog_len(const struct leat_bpf_prog *prog);
+/** Whether it declares xdp.frags. */
+LEAT_API bool leat_bpf_prog_frags(const struct leat_bpf_prog *prog);
+/** libxdp's run configuration: priority (default 50), and a bit per action after which the chain goes on. */
+LEAT_API uint32_t leat_bpf_prog_run_prio(const struct leat_bpf_prog *prog);
+LEAT_API uint32_t leat_bpf_prog_chain_actions(const struct leat_bpf_prog *prog);
+
+/**
+ * Runs a loaded program on one packet, as CPU @cpu. Returns the value of r0, LEAT_XDP_ABORTED after a trap. *worker*
+ * (each CPU number on one thread at a time).
+ */
+LEAT_API uint32_t leat_bpf_prog_run(struct leat_bpf_prog *prog, struct leat_xdp_buff *xdp, unsigned int cpu);
+
+/** Why programs were ended. */
+struct leat_bpf_trap {
+	const char *reason;   /* "access outside its region", "out of fuel" ... */
+	unsigned int insn;    /* number of the instruction in the program */
+	uint64_t count;
+	const char *source;   /* "file.c:12: text", or NULL */
+};
+/** The @idx-th place at which the program was ended so far; false past the end. *any*. */
+LEAT_API bool leat_bpf_prog_trap(const struct leat_bpf_prog *prog, unsigned int idx, struct leat_bpf_trap *trap);
+
+/* ---- maps ---- */
+
+struct leat_bpf_map_info {
+	const char *name;
+	uint32_t type;                    /* enum bpf_map_type */
+	const char *type_name;            /* "hash" */
+	uint32_t key_size, value_size;    /* bytes; 0 key: a ring */
+	uint32_t max_entries;
+	uint32_t flags;                   /* BPF_F_* of the definition */
+	bool per_cpu;                     /* values are one per CPU, each rounded up to 8 bytes */
+	bool internal;                    /* global data */
+	uint32_t value_bytes;             /* bytes that lookup and update handle: value_size, or all CPUs' copies */
+	uint32_t btf_key, btf_value;      /* type numbers for leat_bpf_map_format_*(); 0: unknown */
+};
+LEAT_API void leat_bpf_map_info(const struct leat_bpf_map *map, struct leat_bpf_map_info *info);
+
+/** Copies the value(s) of @key to @value (info.value_bytes). Returns 0 or -ENOENT; -EOPNOTSUPP for rings. *any*. */
+LEAT_API int leat_bpf_map_lookup(struct leat_bpf_map *map, const void *key, void *value);
+/**
+ * Sets the value(s) of @key; @flags BPF_ANY, BPF_NOEXIST, BPF_EXIST. Returns 0, -E2BIG (full), -EEXIST, -ENOENT,
+ * -EINVAL, -EPERM (frozen). *any*.
+ */
+LEAT_API int leat_bpf_map_update(struct leat_bpf_map *map, const void *key, const void *value, uint64_t flags);
+/** Returns 0, -ENOENT, -EINVAL (an array). *any*. */
+LEAT_API int leat_bpf_map_delete(struct leat_bpf_map *map, const void *key);
+/** Copies the key after @key (NULL: the first) to @next. Returns 0, or -ENOENT at the end. *any*. */
+LEAT_API int leat_bpf_map_next_key(struct leat_bpf_map *map, const void *key, void *next);
+
+/** Takes one record. @cpu is -1 for a ring buffer. A negative return ends the walk and is returned. */
+typedef int leat_bpf_record_fn(void *arg, int cpu, const void *data, uint32_t size);
+/**
+ * Takes every record that is complete from a ring buffer or a perf event array. Returns how many, or a negative errno.
+ * One thread at a time.
+ */
+LEAT_API int leat_bpf_map_consume(struct leat_bpf_map *map, leat_bpf_record_fn *fn, void *arg);
+/** Records that found no room. *any*. */
+LEAT_API uint64_t leat_bpf_map_lost(const struct leat_bpf_map *map);
+
+/**
+ * Writes a key or a value (one CPU's) as JSON text by its BTF type, as bytes in hexadecimal without one. Returns the
+ * length it wanted, as snprintf does, or a negative errno.
+ */
+LEAT_API int leat_bpf_map_format_key(const struct leat_bpf_map *map, const void *key, char *buf, size_t size);
+LEAT_API int leat_bpf_map_format_value(const struct leat_bpf_map *map, const void *value, char *buf, size_t size);
+/** The way back, from such text, plain numbers, "0x..", or IPv4, IPv6 and MAC addresses where sizes fit. */
+LEAT_API int leat_bpf_map_parse_key(const struct leat_bpf_map *map, const char *text, void *key,
+				    struct leat_diag *diag);
+LEAT_API int leat_bpf_map_parse_value(const struct leat_bpf_map *map, const char *text, void *value,
+				      struct leat_diag *diag);
+
+LEAT_END_DECLS
+
+#endif

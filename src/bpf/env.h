@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* env.h: what programs see of the world, for this room. */
+#ifndef LEAT_BPF_ENV_H
+#define LEAT_BPF_ENV_H
+
+#include <leat/bpf.h>
+
+#include "base/epoch.h"
+
+struct leat_bpf_env {
+	unsigned int cpus;
+	uint64_t fuel;
+	bool replay;
+	uint64_t now; /* replay: nanoseconds */
+	leat_bpf_trace_fn *trace;
+	void *trace_arg;
+	struct leat_epoch *epoch;
+	struct leat_epoch own_epoch; /* when none was given: reader 0 */
+	struct {
+		uint64_t random; /* state of that CPU's generator */
+		uint8_t *stack;  /* LEAT_BPF_FRAMES_MAX frames */
+	} LEAT_CACHELINE_ALIGNED cpu[LEAT_BPF_CPUS_MAX];
+};
+
+#endif

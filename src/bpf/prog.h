@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* prog.h: objects and programs, for this room. */
+#ifndef LEAT_BPF_PROG_H
+#define LEAT_BPF_PROG_H
+
+#include <leat/bpf.h>
+#include <linux/bpf.h>
+
+#include "bpf/contract.h"
+#include "bpf/image.h"
+
+struct leat_bpf_op; /* a decoded instruction: interp.h */
+
+/** A place at which a program was ended. */
+struct leat_bpf_trap_count {
+	uint64_t n[LEAT_BPF_TRAP_REASONS]; /* atomic */
+};
+
+struct leat_bpf_prog {
+	struct leat_bpf_object *obj;
+	const char *name, *section;         /* in the image */
+	uint32_t number;                    /* in its object */
+	uint32_t flags;                     /* LEAT_IMAGE_PROG_* */
+	uint32_t run_prio, chain_actions;
+	const struct bpf_insn *insn;        /* in the image */
+	uint32_t n_insns;
+	const struct leat_image_line *line; /* in the image, by instruction */
+	uint32_t n_lines;
+	/* after load */
+	bool loaded;
+	struct leat_bpf_aux *aux;           /* per instruction */
+	struct leat_bpf_op *op;             /* what the interpreter runs */
+	uint32_t n_ops;
+	struct leat_bpf_trap_count *trap;   /* per instruction */
+};
+
+struct leat_bpf_object {
+	struct leat_bpf_env *env;
+	uint8_t *image;                     /* our copy, checked; .data parts may be overridden before load */
+	const struct leat_image_header *head;
+	struct leat_bpf_prog *prog;         /* n_progs of them */
+	uint32_t n_progs;
+	struct leat_bpf_map *map;           /* n_maps of them */
+	uint32_t n_maps;
+	struct leat_btf *btf;               /* NULL: the object has none */
+	bool loaded;
+};
+
+/** Checks an image as a whole. Returns 0, or -EINVAL with a sentence in @diag. */
+int leat_image_check(const void *image, size_t len, struct leat_diag *diag);
+/** A string of a checked image. */
+const char *leat_image_string(const struct leat_image_header *head, uint32_t off);
+
+/** Starts leat-load on @path and takes the image from it (free with leat_heap_free). */
+int leat_bpf_loader_run(const char *path, const struct leat_bpf_object_opts *opts, struct leat_diag *diag,
+			void **image, size_t *len);
+
+/**
+ * Verifies one program: fills prog->aux. Returns 0, or -EINVAL (-EOPNOTSUPP for what we do not have) with one mistake in
+ * @diag: "PROG: instruction N (file.c:12: text): sentence".
+ */
+int leat_bpf_verify(struct leat_bpf_prog *prog, struct leat_diag *diag);
+
+/** Decodes a verified program for the interpreter. Returns 0 or -ENOMEM. */
+int leat_bpf_interp_prepare(struct leat_bpf_prog *prog);
+/** Runs it; returns r0, LEAT_XDP_ABORTED after a trap. */
+uint64_t leat_bpf_interp_run(struct leat_bpf_run *run);
+/** Counts a trap at instruction @insn of run->prog and sets run->trap. */
+void leat_bpf_trap(struct leat_bpf_run *run, uint32_t insn, enum leat_bpf_trap_reason reason);
+/** "file.c:12: text" of an instruction into @buf, or an empty string. */
+void leat_bpf_prog_source(const struct leat_bpf_prog *prog, uint32_t insn, char *buf, size_t size);
+
+#endif
