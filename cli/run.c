@@ -200,6 +200,7 @@ struct run {
 	int signals; /* signalfd */
 	unsigned int sources;
 	bool failed;
+	bool stdout_taken; /* a port writes packets there */
 	uint64_t begun; /* monotonic ns */
 };
 
@@ -216,6 +217,7 @@ static void look_at_port(struct leat_netdev *dev, void *arg)
 	struct run *run = arg;
 
 	run->sources += dev->flags & LEAT_NETDEV_SOURCE ? 1 : 0;
+	run->stdout_taken |= (dev->flags & LEAT_NETDEV_STDOUT) != 0;
 	run->failed |= (__atomic_load_n(&dev->state, __ATOMIC_RELAXED) & LEAT_NETDEV_FAILED) != 0;
 }
 
@@ -372,6 +374,8 @@ static int run_started(struct run *run, const sigset_t *set)
 
 	run->begun = now_ns();
 	look_at_ports(run);
+	if (run->stdout_taken) /* the port has a copy; what is for people goes to standard error */
+		dup2(STDERR_FILENO, STDOUT_FILENO);
 	if (run->opts->watch_ns)
 		run->table = table_create(run->dp, run->opts->file, style);
 	wait_for_end(run);

@@ -125,6 +125,7 @@ struct leat_netdev_ops {
 
 /* Bits of leat_netdev.flags. */
 #define LEAT_NETDEV_SOURCE 0x1u /* packets come from outside the datapath, so a run may wait for them */
+#define LEAT_NETDEV_STDOUT 0x2u /* packets go to standard output, so nothing else should */
 
 /* Bits of leat_netdev.state (atomic). */
 #define LEAT_NETDEV_UP 0x1u       /* opened */
@@ -147,7 +148,7 @@ struct leat_netdev {
 	const char *driver;             /* "tap" */
 	char name[LEAT_PORT_NAME_MAX];
 	uint32_t index;                 /* number of the port, from 1 */
-	uint32_t flags;                 /* LEAT_NETDEV_SOURCE; set by the driver at creation */
+	uint32_t flags;                 /* LEAT_NETDEV_SOURCE, _STDOUT; set by the driver at creation */
 	uint32_t state;                 /* LEAT_NETDEV_UP... (atomic) */
 	uint32_t mtu;                   /* bytes after the Ethernet header */
 	uint8_t mac[6];                 /* the port's own address; all zero when it has none */

@@ -541,6 +541,8 @@ static int pcap_out_create(struct leat_net *net, const char *name, const void *a
 	out->precision = opts->precision;
 	out->snaplen = opts->snaplen;
 	(*dev)->mtu = opts->mtu;
+	if (!strcmp(opts->file, "-"))
+		(*dev)->flags |= LEAT_NETDEV_STDOUT;
 	return pcap_keep_file(dev, &out->file, opts->file, diag);
 }
 
