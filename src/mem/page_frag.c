@@ -30,10 +30,12 @@ static bool leave(struct leat_page_frag_cache *cache)
 	return __atomic_sub_fetch(&block->refs, cache->bias, __ATOMIC_ACQ_REL) == 0;
 }
 
+/** Begins to cut a block that is the cache's alone: nothing of it is shared. */
 static void enter(struct leat_page_frag_cache *cache)
 {
 	struct leat_block *block = leat_block_of(cache->block);
 
+	__atomic_store_n(&block->flags, LEAT_BLOCK_FRAG, __ATOMIC_RELAXED);
 	__atomic_store_n(&block->refs, BIAS, __ATOMIC_RELAXED);
 	cache->bias = BIAS;
 	cache->off = 0;
@@ -68,7 +70,6 @@ static bool refill(struct leat_page_frag_cache *cache)
 	if (leat_run_is_none(run))
 		return false;
 	cache->block = leat_run_addr(run);
-	__atomic_store_n(&leat_block_of(cache->block)->flags, LEAT_BLOCK_FRAG, __ATOMIC_RELAXED);
 	enter(cache);
 	return true;
 }
