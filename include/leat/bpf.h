@@ -106,6 +106,17 @@ LEAT_API uint32_t leat_bpf_prog_chain_actions(const struct leat_bpf_prog *prog);
  */
 LEAT_API uint32_t leat_bpf_prog_run(struct leat_bpf_prog *prog, struct leat_xdp_buff *xdp, unsigned int cpu);
 
+/** Where the last program that said XDP_REDIRECT on a CPU wants its packet to go. */
+struct leat_bpf_redirect {
+	struct leat_bpf_map *map; /* NULL: key is a port number */
+	uint32_t key;
+	uint64_t flags;           /* as given to the helper */
+	uint32_t port;            /* the port that it comes to; 0: none */
+};
+/** Reads it, after leat_bpf_prog_run() on that CPU returned LEAT_XDP_REDIRECT. *worker* of that CPU. */
+LEAT_API void leat_bpf_env_redirect(const struct leat_bpf_env *env, unsigned int cpu,
+				    struct leat_bpf_redirect *redirect);
+
 /** Why programs were ended. */
 struct leat_bpf_trap {
 	const char *reason;   /* "access outside its region", "out of fuel" ... */

@@ -24,12 +24,11 @@ LEAT_BEGIN_DECLS
 struct leat_rx {
 	struct leat_napi *napi;
 	struct leat_worker *worker;
-	struct leat_xdp_prog *prog;                /* read once per poll */
+	struct leat_xdp_chain *chain;              /* read once per poll */
 	const struct leat_rx_handler *rx_handler;  /* read once per poll */
 	uint32_t headroom;   /* bytes a received packet should have before it: LEAT_XDP_HEADROOM with a program, else 0 */
 	uint32_t tailroom;   /* and after it: LEAT_XDP_TAILROOM with a program, else 0 */
 	uint64_t packets, bytes;
-	uint64_t verdict[LEAT_XDP_ACTIONS];
 	struct leat_xdp_bulk tx;
 	unsigned int n_pass;
 	struct leat_skb *pass[LEAT_NAPI_BUDGET];

@@ -34,7 +34,7 @@ LEAT_BEGIN_DECLS
 struct leat_net;
 struct leat_netdev;
 struct leat_worker;
-struct leat_xdp_prog;
+struct leat_xdp_chain;
 
 /* ---- receive queue ---- */
 
@@ -156,8 +156,8 @@ struct leat_netdev {
 	struct leat_napi *napi;         /* n_rxq of them */
 	struct leat_txq *txq;           /* n_txq of them */
 	void *priv;                     /* the driver's */
-	struct leat_xdp_prog *prog;     /* attached program or NULL (atomic, grace period) */
-	void (*prog_put)(struct leat_xdp_prog *prog); /* gives back the port's reference to it */
+	struct leat_xdp_chain *chain;   /* attached programs or NULL (atomic, grace period) */
+	void (*chain_free)(struct leat_xdp_chain *chain); /* gives back the port's references to them */
 	const struct leat_rx_handler *rx_handler; /* or NULL (atomic, grace period) */
 	struct leat_xdp_bulk_queue *redirect; /* one per worker: redirected frames of the current poll */
 };

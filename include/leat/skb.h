@@ -49,9 +49,15 @@ LEAT_API struct leat_skb *leat_skb_from_xdp_buff(struct leat_page_pool *objs, co
 /** The same from a frame; **consumes** it on success. */
 LEAT_API struct leat_skb *leat_skb_from_xdp_frame(struct leat_page_pool *objs, struct leat_xdp_frame *frame);
 /**
- * Makes a frame of an skb: the references move and the skb's granule is put. An skb with fragments needs a fragment
- * list from @objs. Returns NULL when memory is out (the caller keeps the skb). Shared payload stays shared: see
- * leat_run_is_shared(). *owner* of @objs.
+ * Turns an skb into a buff: the references move and the skb's granule is put; rxq and worker are set by the receive
+ * path. An skb with fragments needs a fragment list from @objs. Returns 0, or -ENOMEM (the caller keeps the skb). The
+ * skb must have a head. Shared payload stays shared: see leat_run_is_shared(). *owner* of @objs.
+ */
+LEAT_API int leat_skb_to_xdp_buff(struct leat_page_pool *objs, struct leat_skb *skb, struct leat_xdp_buff *xdp);
+/**
+ * Makes a frame of an skb, likewise. Returns NULL when memory is out (the caller keeps the skb). The head must not be
+ * shared: the frame is the descriptor of its first granule, and that cannot describe the packets of two holders.
+ * *owner* of @objs.
  */
 LEAT_API struct leat_xdp_frame *leat_skb_to_xdp_frame(struct leat_page_pool *objs, struct leat_skb *skb);
 

@@ -79,10 +79,6 @@ struct leat_bpf_run {
 	uint64_t fuel;                /* left */
 	int trap;                     /* 1 + enum leat_bpf_trap_reason once it traps; helpers set it, too */
 	struct leat_bpf_record *record; /* ring buffer records reserved and not submitted yet */
-	/* what bpf_redirect() and bpf_redirect_map() said last; src/xdp carries it out */
-	struct leat_bpf_map *redirect_map; /* NULL: by port number */
-	uint32_t redirect_key;
-	uint64_t redirect_flags;
 	uint8_t *stack;               /* LEAT_BPF_FRAMES_MAX frames; frame 0 first */
 	unsigned int frames;          /* in use */
 };

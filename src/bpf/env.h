@@ -19,6 +19,7 @@ struct leat_bpf_env {
 	struct {
 		uint64_t random; /* state of that CPU's generator */
 		uint8_t *stack;  /* LEAT_BPF_FRAMES_MAX frames */
+		struct leat_bpf_redirect redirect; /* what a program said last; src/xdp writes it */
 	} LEAT_CACHELINE_ALIGNED cpu[LEAT_BPF_CPUS_MAX];
 };
 

@@ -62,10 +62,10 @@ struct leat_bpf_map_type {
 	/** Rings only. */
 	int (*consume)(struct leat_bpf_map *map, leat_bpf_record_fn *fn, void *arg);
 	/**
-	 * bpf_redirect_map(): whether the entry exists. Types that can be redirected to have it; what the redirect
-	 * does is src/xdp's. *worker*.
+	 * bpf_redirect_map(): whether the entry exists, and the port it stands for (0: it is no port). NULL: cannot be
+	 * redirected to. *worker*.
 	 */
-	bool (*has_target)(struct leat_bpf_map *map, uint32_t key);
+	bool (*target)(struct leat_bpf_map *map, uint32_t key, uint32_t *port);
 };
 
 /** The type with that number, or NULL. */

@@ -123,8 +123,8 @@ void leat_netdev_destroy(struct leat_netdev *dev)
 	leat_netdev_close(dev);
 	__atomic_store_n(&dev->net->port[dev->index], NULL, __ATOMIC_RELEASE);
 	leat_net_synchronize(dev->net);
-	if (dev->prog)
-		dev->prog_put(dev->prog);
+	if (dev->chain)
+		dev->chain_free(dev->chain);
 	if (dev->ops->destroy)
 		dev->ops->destroy(dev);
 	free_dev(dev);

@@ -9,14 +9,21 @@ struct leat_xdp_prog {
 	leat_xdp_fn *fn;
 	void *priv;
 	unsigned int flags;
+	uint32_t run_prio, chain_actions;
 	uint32_t id;
-	uint32_t refs; /* the creator's, and one per port; control only */
+	uint32_t refs; /* the creator's, and one per chain; control only */
 	unsigned int n_workers;
 	void (*destroy_priv)(void *priv);
 	char name[32];
 	struct {
-		struct leat_xdp_prog_stats stats; /* that worker writes */
+		uint64_t verdict[LEAT_XDP_ACTIONS]; /* that worker writes */
 	} LEAT_CACHELINE_ALIGNED worker[];
+};
+
+/** The programs of one port, in the order of running. Constant once published. */
+struct leat_xdp_chain {
+	unsigned int n;
+	struct leat_xdp_prog *prog[LEAT_XDP_CHAIN_MAX];
 };
 
 #endif

@@ -94,19 +94,31 @@ static void (*const verdicts[LEAT_XDP_ACTIONS])(struct leat_rx *rx, struct leat_
 	[LEAT_XDP_TX] = verdict_tx,           [LEAT_XDP_REDIRECT] = verdict_redirect,
 };
 
-static void run_program(struct leat_rx *rx, struct leat_xdp_buff *xdp)
+/** Runs one program and counts its verdict. */
+static inline uint32_t run_one(struct leat_rx *rx, struct leat_xdp_prog *prog, struct leat_xdp_buff *xdp)
 {
-	uint32_t action;
+	uint32_t action = prog->fn(xdp, prog->priv);
 
-	if (leat_unlikely(xdp->frags && !(rx->prog->flags & LEAT_XDP_PROG_FRAGS))) {
-		drop(rx, xdp, LEAT_DROP_XDP_FRAGS);
-		return;
-	}
-	rx->worker->redirect_port = 0;
-	action = rx->prog->fn(xdp, rx->prog->priv);
 	if (leat_unlikely(action >= LEAT_XDP_ACTIONS))
 		action = LEAT_XDP_ABORTED;
-	rx->verdict[action]++;
+	leat_count(&prog->worker[rx->worker->id].verdict[action], 1);
+	return action;
+}
+
+static void run_program(struct leat_rx *rx, struct leat_xdp_buff *xdp)
+{
+	struct leat_xdp_chain *chain = rx->chain;
+	uint32_t action = LEAT_XDP_PASS;
+	unsigned int i = 0;
+
+	rx->worker->redirect_port = 0;
+	do {
+		if (leat_unlikely(xdp->frags && !(chain->prog[i]->flags & LEAT_XDP_PROG_FRAGS))) {
+			drop(rx, xdp, LEAT_DROP_XDP_FRAGS);
+			return;
+		}
+		action = run_one(rx, chain->prog[i], xdp);
+	} while (chain->prog[i]->chain_actions >> action & 1 && ++i < chain->n);
 	verdicts[action](rx, xdp);
 }
 
@@ -152,13 +164,12 @@ void leat_rx_begin(struct leat_rx *rx, struct leat_napi *napi)
 
 	rx->napi = napi;
 	rx->worker = napi->worker;
-	/* pair with the stores in leat_xdp_attach() and leat_netdev_set_rx_handler() */
-	rx->prog = __atomic_load_n(&dev->prog, __ATOMIC_ACQUIRE);
+	/* pair with the stores in leat_xdp_attach_chain() and leat_netdev_set_rx_handler() */
+	rx->chain = __atomic_load_n(&dev->chain, __ATOMIC_ACQUIRE);
 	rx->rx_handler = __atomic_load_n(&dev->rx_handler, __ATOMIC_ACQUIRE);
-	rx->headroom = rx->prog ? LEAT_XDP_HEADROOM : 0;
-	rx->tailroom = rx->prog ? LEAT_XDP_TAILROOM : 0;
+	rx->headroom = rx->chain ? LEAT_XDP_HEADROOM : 0;
+	rx->tailroom = rx->chain ? LEAT_XDP_TAILROOM : 0;
 	rx->packets = rx->bytes = 0;
-	memset(rx->verdict, 0, sizeof(rx->verdict));
 	rx->tx.n = 0;
 	rx->n_pass = 0;
 	LEAT_ASSERT(!rx->worker->flush_list);
@@ -183,7 +194,7 @@ void leat_rx_packet(struct leat_rx *rx, struct leat_xdp_buff *xdp)
 	own(rx, xdp);
 	if (!arrived(rx, (uint32_t)(xdp->data_end - xdp->data), leat_xdp_buff_len(xdp)))
 		drop(rx, xdp, LEAT_DROP_RUNT);
-	else if (rx->prog)
+	else if (rx->chain)
 		run_program(rx, xdp);
 	else
 		verdict_pass(rx, xdp);
@@ -197,7 +208,7 @@ void leat_rx_frame(struct leat_rx *rx, struct leat_xdp_frame *frame)
 	own(rx, &xdp);
 	if (!arrived(rx, frame->len, leat_xdp_frame_len(frame)))
 		drop(rx, &xdp, LEAT_DROP_RUNT);
-	else if (rx->prog)
+	else if (rx->chain)
 		run_program_on_travelled(rx, &xdp);
 	else
 		verdict_pass(rx, &xdp);
@@ -211,7 +222,7 @@ void leat_rx_skb(struct leat_rx *rx, struct leat_skb *skb)
 
 	if (!arrived(rx, leat_skb_headlen(skb), skb->len)) {
 		reason = LEAT_DROP_RUNT;
-	} else if (rx->prog) {
+	} else if (rx->chain) {
 		frame = leat_skb_to_xdp_frame(rx->worker->objs, skb);
 		if (frame) {
 			leat_xdp_frame_to_buff(frame, &xdp);
@@ -232,19 +243,6 @@ void leat_rx_skb(struct leat_rx *rx, struct leat_skb *skb)
 	leat_skb_free(skb);
 }
 
-static void add_verdicts(struct leat_rx *rx)
-{
-	struct leat_xdp_prog_stats *stats = &rx->prog->worker[rx->worker->id].stats;
-	uint64_t runs = 0;
-	unsigned int v;
-
-	for (v = 0; v < LEAT_XDP_ACTIONS; v++) {
-		leat_count(&stats->verdict[v], rx->verdict[v]);
-		runs += rx->verdict[v];
-	}
-	leat_count(&stats->runs, runs);
-}
-
 void leat_rx_end(struct leat_rx *rx)
 {
 	struct leat_rxq_stats *stats = &rx->napi->stats;
@@ -255,6 +253,4 @@ void leat_rx_end(struct leat_rx *rx)
 	LEAT_ASSERT(!rx->worker->flush_list);
 	leat_count(&stats->packets, rx->packets);
 	leat_count(&stats->bytes, rx->bytes);
-	if (rx->prog)
-		add_verdicts(rx);
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "netdev/worker.h"
+#include "xdp/prog.h"
 #include "xdp/test_port.h"
 
 #define LEN 60u
@@ -150,9 +151,88 @@ static void an_unknown_verdict_is_aborted(void **state)
 	attach(b.in, say, &unknown);
 	receive(&b, 3, LEN);
 	assert_int_equal(test_drops(b.in, LEAT_DROP_XDP_ABORTED), 3);
-	leat_xdp_prog_stats(b.in->prog, &stats);
+	leat_xdp_prog_stats(b.in->chain->prog[0], &stats);
 	assert_int_equal(stats.runs, 3);
 	assert_int_equal(stats.verdict[LEAT_XDP_ABORTED], 3);
+	tear_down(&b);
+}
+
+/* ---- chains ---- */
+
+struct link {
+	uint32_t verdict;
+	unsigned int runs;
+};
+
+static uint32_t run_link(struct leat_xdp_buff *xdp, void *priv)
+{
+	struct link *l = priv;
+
+	(void)xdp;
+	l->runs++;
+	return l->verdict;
+}
+
+static struct leat_xdp_prog *make_link(struct leat_net *net, struct link *l, uint32_t prio, uint32_t actions)
+{
+	struct leat_xdp_prog_opts opts = { .size = sizeof(opts), .name = "link", .fn = run_link, .priv = l,
+					   .run_prio = prio, .chain_actions = actions };
+	struct leat_xdp_prog *prog = NULL;
+
+	assert_int_equal(leat_xdp_prog_create(net, &opts, &prog), 0);
+	return prog;
+}
+
+static void a_chain_runs_by_priority_until_a_verdict_stands(void **state)
+{
+	/* given in another order than that of running: second (60), first (10), third (60, after second), never */
+	struct link links[] = { { LEAT_XDP_TX, 0 }, { LEAT_XDP_PASS, 0 }, { LEAT_XDP_DROP, 0 }, { LEAT_XDP_PASS, 0 } };
+	static const uint32_t prio[] = { 60, 10, 60, 200 };
+	struct leat_xdp_prog *progs[4];
+	struct leat_xdp_prog_stats stats;
+	struct bench b;
+	unsigned int i;
+
+	(void)state;
+	set_up(&b);
+	for (i = 0; i < 4; i++)
+		progs[i] = make_link(b.net, &links[i], prio[i], i == 0 ? 1u << LEAT_XDP_TX : 0);
+	assert_int_equal(leat_xdp_attach_chain(b.in, progs, 4), 0);
+	receive(&b, 5, LEN);
+	assert_int_equal(links[0].runs, 5);
+	assert_int_equal(links[1].runs, 5);
+	assert_int_equal(links[2].runs, 5);
+	assert_int_equal(links[3].runs, 0);
+	assert_int_equal(test_drops(b.in, LEAT_DROP_XDP_DROP), 5);
+	assert_int_equal(sent_to(b.in)->n, 0);
+	leat_xdp_prog_stats(progs[0], &stats);
+	assert_int_equal(stats.verdict[LEAT_XDP_TX], 5);
+	links[2].verdict = LEAT_XDP_PASS; /* now the last one has its say: no handler */
+	receive(&b, 3, LEN);
+	assert_int_equal(links[3].runs, 3);
+	assert_int_equal(test_drops(b.in, LEAT_DROP_NO_HANDLER), 3);
+	for (i = 0; i < 4; i++)
+		leat_xdp_prog_put(progs[i]);
+	tear_down(&b);
+}
+
+static void a_chain_has_a_limit(void **state)
+{
+	struct leat_xdp_prog *progs[LEAT_XDP_CHAIN_MAX + 1];
+	struct link l = { LEAT_XDP_PASS, 0 };
+	struct bench b;
+	unsigned int i;
+
+	(void)state;
+	set_up(&b);
+	progs[0] = make_link(b.net, &l, 0, 0);
+	for (i = 1; i <= LEAT_XDP_CHAIN_MAX; i++)
+		progs[i] = progs[0];
+	assert_int_equal(leat_xdp_attach_chain(b.in, progs, LEAT_XDP_CHAIN_MAX + 1), -EINVAL);
+	assert_int_equal(leat_xdp_attach_chain(b.in, progs, LEAT_XDP_CHAIN_MAX), 0);
+	receive(&b, 2, LEN);
+	assert_int_equal(l.runs, 2 * LEAT_XDP_CHAIN_MAX);
+	leat_xdp_prog_put(progs[0]);
 	tear_down(&b);
 }
 
@@ -271,7 +351,7 @@ static void runts_never_reach_a_program(void **state)
 	receive(&b, 1, LEAT_ETH_HLEN - 1);
 	receive(&b, 1, LEAT_ETH_HLEN);
 	assert_int_equal(test_drops(b.in, LEAT_DROP_RUNT), 2);
-	leat_xdp_prog_stats(b.in->prog, &stats);
+	leat_xdp_prog_stats(b.in->chain->prog[0], &stats);
 	assert_int_equal(stats.runs, 1);
 	tear_down(&b);
 }
@@ -457,6 +537,8 @@ int main(void)
 		cmocka_unit_test(redirect_gathers_per_port),
 		cmocka_unit_test(redirect_to_no_port_is_counted),
 		cmocka_unit_test(an_unknown_verdict_is_aborted),
+		cmocka_unit_test(a_chain_runs_by_priority_until_a_verdict_stands),
+		cmocka_unit_test(a_chain_has_a_limit),
 		cmocka_unit_test(what_a_port_refuses_is_returned_and_counted),
 		cmocka_unit_test(a_port_that_is_down_or_mute_is_counted),
 		cmocka_unit_test(a_frame_over_the_mtu_is_dropped_and_the_rest_goes),

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bpf.c: eBPF programs on ports: the program object, and the helpers that send packets to ports. Workers run, control
+ * makes.
+ *
+ * A redirect helper notes where the packet is to go: for the receive path in the worker (redirect_port), for whoever
+ * runs programs without ports (replay) in the environment.
+ */
+#include <errno.h>
+
+#include "bpf/contract.h"
+#include "bpf/env.h"
+#include "bpf/map.h"
+#include "netdev/worker.h"
+#include "xdp/devmap.h"
+#include "xdp/prog.h"
+
+/** The action that bpf_redirect_map() returns when there is no such entry: the low bits of its flags. */
+#define MISS_ACTION 3u
+
+static uint64_t note(struct leat_bpf_run *run, struct leat_bpf_map *map, uint32_t key, uint64_t flags, uint32_t port)
+{
+	run->env->cpu[run->cpu].redirect =
+		(struct leat_bpf_redirect){ .map = map, .key = key, .flags = flags, .port = port };
+	if (run->xdp->worker)
+		run->xdp->worker->redirect_port = port;
+	return LEAT_XDP_REDIRECT;
+}
+
+/** bpf_redirect(ifindex, flags): no flag is defined for XDP. */
+static uint64_t helper_redirect(struct leat_bpf_run *run, uint64_t index, uint64_t flags, uint64_t a3, uint64_t a4,
+				uint64_t a5)
+{
+	(void)a3;
+	(void)a4;
+	(void)a5;
+	return flags ? (uint64_t)LEAT_XDP_ABORTED : note(run, NULL, (uint32_t)index, 0, (uint32_t)index);
+}
+
+/** bpf_redirect_map(map, key, flags). */
+static uint64_t helper_redirect_map(struct leat_bpf_run *run, uint64_t map_ptr, uint64_t key, uint64_t flags,
+				    uint64_t a4, uint64_t a5)
+{
+	struct leat_bpf_map *map = (struct leat_bpf_map *)(uintptr_t)map_ptr;
+	uint32_t port = 0;
+
+	(void)a4;
+	(void)a5;
+	if (!map->type->target || flags & ~(uint64_t)leat_portmap_flags(map))
+		return LEAT_XDP_ABORTED;
+	if (!(flags & BPF_F_BROADCAST) && (key > UINT32_MAX || !map->type->target(map, (uint32_t)key, &port)))
+		return flags & MISS_ACTION;
+	return note(run, map, (uint32_t)key, flags, port);
+}
+
+static const struct leat_bpf_helper helpers[] = {
+	{ .id = BPF_FUNC_redirect, .name = "redirect", .fn = helper_redirect, .ret = LEAT_BPF_RET_NUMBER,
+	  .arg = { LEAT_BPF_ARG_ANY, LEAT_BPF_ARG_ANY } },
+	{ .id = BPF_FUNC_redirect_map, .name = "redirect_map", .fn = helper_redirect_map, .ret = LEAT_BPF_RET_NUMBER,
+	  .arg = { LEAT_BPF_ARG_MAP, LEAT_BPF_ARG_ANY, LEAT_BPF_ARG_ANY } },
+	{ .name = NULL },
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void init(void)
+{
+	leat_bpf_helper_register(helpers);
+	leat_portmap_register();
+}
+
+void leat_xdp_bpf_init(void)
+{
+	pthread_once(&once, init);
+}
+
+int leat_xdp_bpf_env_create(struct leat_net *net, const struct leat_bpf_env_opts *opts, struct leat_bpf_env **env)
+{
+	struct leat_bpf_env_opts own = { .size = sizeof(own) };
+
+	if (opts && opts->size == sizeof(own))
+		own = *opts;
+	own.cpus = net->n_workers;
+	own.epoch = &net->epoch;
+	leat_xdp_bpf_init();
+	return leat_bpf_env_create(&own, env);
+}
+
+static uint32_t run_bpf(struct leat_xdp_buff *xdp, void *priv)
+{
+	return leat_bpf_prog_run(priv, xdp, xdp->worker->id);
+}
+
+int leat_xdp_prog_create_bpf(struct leat_net *net, struct leat_bpf_prog *bpf, const struct leat_xdp_prog_opts *opts,
+			     struct leat_xdp_prog **prog)
+{
+	struct leat_xdp_prog_opts own = { .size = sizeof(own) };
+
+	if (opts && opts->size != sizeof(own))
+		return -EINVAL;
+	if (opts)
+		own = *opts;
+	own.fn = run_bpf;
+	own.priv = bpf;
+	own.destroy_priv = NULL;
+	if (!own.name)
+		own.name = leat_bpf_prog_name(bpf);
+	if (!own.run_prio)
+		own.run_prio = leat_bpf_prog_run_prio(bpf);
+	if (!own.chain_actions)
+		own.chain_actions = leat_bpf_prog_chain_actions(bpf);
+	if (leat_bpf_prog_frags(bpf))
+		own.flags |= LEAT_XDP_PROG_FRAGS;
+	return leat_xdp_prog_create(net, &own, prog);
+}
