@@ -2,13 +2,18 @@
 /*
  * image.h: what leat-load writes and the library reads: one eBPF object, flat.
  *
- * Host byte order. All offsets are bytes from the start of the image, all tables lie within it and do not overlap the
- * header; strings are offsets into one block of NUL-terminated text, whose last byte is NUL. The reader (image.c)
- * checks every field before anything is used; a reader of another version refuses.
+ * Host byte order. All offsets are bytes from the start of the image and multiples of 8, all tables lie within it and
+ * overlap neither the header nor each other; strings are offsets into one block of NUL-terminated text, whose last byte
+ * is NUL (offset 0 is ""). The reader (image.c) checks every field before anything is used; a reader of another version
+ * refuses.
  *
  * Instructions are as in RFC 9669, with these sources in a 64-bit immediate load: PSEUDO_MAP (imm: number of the map),
  * PSEUDO_MAP_VALUE (imm: number of the map, imm of the second half: offset), PSEUDO_FUNC (imm: distance to the
  * function); and calls with source PSEUDO_CALL (imm: distance).
+ *
+ * What only a kernel has stands by its name, so that the verifier can refuse it where it is reached: a call with source
+ * PSEUDO_KFUNC_CALL (imm: the function's name, a string) and a 64-bit immediate load with source PSEUDO_BTF_ID (imm:
+ * the variable's name, a string). A call of helper LEAT_IMAGE_POISON stands where CO-RE found no match in the kernel.
  */
 #ifndef LEAT_BPF_IMAGE_H
 #define LEAT_BPF_IMAGE_H
@@ -23,6 +28,8 @@
 #define LEAT_IMAGE_PROGS_MAX 256u
 #define LEAT_IMAGE_MAPS_MAX 256u
 #define LEAT_IMAGE_INSNS_MAX 1000000u
+
+#define LEAT_IMAGE_POISON 0xbad2310
 
 struct leat_image_table {
 	uint32_t off;
@@ -40,7 +47,7 @@ struct leat_image_header {
 	struct leat_image_table inits;   /* struct leat_image_init, of all maps */
 	struct leat_image_table data;    /* bytes: initial contents of global data */
 	struct leat_image_table strings; /* bytes */
-	struct leat_image_table btf;     /* bytes: the object's BTF as in the ELF section, or none */
+	struct leat_image_table btf;     /* bytes: the object's BTF with sizes and offsets of its DATASECs, or none */
 	uint32_t license;                /* string */
 	uint32_t pad;
 };
@@ -62,6 +69,7 @@ struct leat_image_prog {
 #define LEAT_IMAGE_MAP_INTERNAL 0x1u /* global data: .rodata, .data, .bss, .kconfig */
 #define LEAT_IMAGE_MAP_FROZEN 0x2u   /* programs and control may not write it */
 #define LEAT_IMAGE_MAP_PINNED 0x4u   /* asks for pinning by name; noted, not done */
+#define LEAT_IMAGE_MAP_TEMPLATE 0x8u /* only says what inner maps look like; is not made. After all others */
 
 struct leat_image_map {
 	uint32_t name;        /* string: as in the object; ".rodata" for global data */
