@@ -206,8 +206,8 @@ LEAT_API int leat_xdp_adjust_head(struct leat_xdp_buff *xdp, int delta);
  */
 LEAT_API int leat_xdp_adjust_tail(struct leat_xdp_buff *xdp, int delta);
 /**
- * Moves the start of the metadata by @delta bytes, as bpf_xdp_adjust_meta. Returns 0; -EINVAL when the length would
- * not be a multiple of 4 within 0..LEAT_XDP_META_MAX, or leave the headroom.
+ * Moves the start of the metadata by @delta bytes, as bpf_xdp_adjust_meta. Returns 0; -EINVAL when it would leave the
+ * headroom or pass the packet's start; -EACCES when the length would not be a multiple of 4 up to LEAT_XDP_META_MAX.
  */
 LEAT_API int leat_xdp_adjust_meta(struct leat_xdp_buff *xdp, int delta);
 

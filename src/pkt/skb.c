@@ -106,28 +106,42 @@ struct leat_skb *leat_skb_from_xdp_frame(struct leat_page_pool *objs, struct lea
 	return skb;
 }
 
-struct leat_xdp_frame *leat_skb_to_xdp_frame(struct leat_page_pool *objs, struct leat_skb *skb)
+int leat_skb_to_xdp_buff(struct leat_page_pool *objs, struct leat_skb *skb, struct leat_xdp_buff *xdp)
 {
-	struct leat_xdp_frame *frame = leat_xdp_frame_at(leat_run_addr(skb->head));
 	struct leat_xdp_frags *frags = NULL;
 
+	LEAT_ASSERT(!leat_run_is_none(skb->head));
 	if (skb->nr_frags) {
 		frags = leat_xdp_frags_alloc(objs);
 		if (!frags)
-			return NULL;
+			return -ENOMEM;
 		frags->n = skb->nr_frags;
 		frags->len = skb->data_len;
 		memcpy(frags->frag, skb->frag, skb->nr_frags * sizeof(skb->frag[0]));
 	}
-	frame->data = skb->data;
-	frame->len = leat_skb_headlen(skb);
-	frame->granules = (uint16_t)leat_run_granules(skb->head);
-	frame->metasize = skb->metasize;
-	frame->frags = frags;
-	frame->meta = skb->meta;
-	frame->port = skb->port;
-	frame->queue = skb->queue;
+	xdp->data = skb->data;
+	xdp->data_end = skb->data + leat_skb_headlen(skb);
+	xdp->data_meta = skb->data - skb->metasize;
+	xdp->run = skb->head;
+	xdp->frags = frags;
+	xdp->rxq = NULL;
+	xdp->worker = NULL;
+	xdp->meta = skb->meta;
 	leat_run_put(skb->self);
+	return 0;
+}
+
+struct leat_xdp_frame *leat_skb_to_xdp_frame(struct leat_page_pool *objs, struct leat_skb *skb)
+{
+	uint16_t port = skb->port, queue = skb->queue;
+	struct leat_xdp_frame *frame;
+	struct leat_xdp_buff xdp;
+
+	if (leat_skb_to_xdp_buff(objs, skb, &xdp))
+		return NULL;
+	frame = leat_xdp_buff_to_frame(&xdp);
+	frame->port = port;
+	frame->queue = queue;
 	return frame;
 }
 
@@ -144,7 +158,8 @@ struct leat_skb *leat_skb_clone(struct leat_page_pool *objs, const struct leat_s
 	self = clone->self;
 	memcpy(clone, skb, offsetof(struct leat_skb, frag) + skb->nr_frags * sizeof(skb->frag[0]));
 	clone->self = self;
-	leat_run_get(skb->head);
+	if (!leat_run_is_none(skb->head))
+		leat_run_get(skb->head);
 	for (i = 0; i < skb->nr_frags; i++)
 		leat_run_get(skb->frag[i].run);
 	return clone;
@@ -154,7 +169,7 @@ bool leat_skb_is_shared(const struct leat_skb *skb)
 {
 	unsigned int i;
 
-	if (leat_run_is_shared(skb->head))
+	if (!leat_run_is_none(skb->head) && leat_run_is_shared(skb->head))
 		return true;
 	for (i = 0; i < skb->nr_frags; i++)
 		if (leat_run_is_shared(skb->frag[i].run))
@@ -175,6 +190,13 @@ int leat_skb_add_rx_frag(struct leat_skb *skb, struct leat_run run, uint32_t off
 	return 0;
 }
 
+/** Whether the block of @addr was cut by a page_frag_cache. */
+static bool is_frag_block(uint64_t addr)
+{
+	/* atomic: other holders of runs in this block set their mark */
+	return __atomic_load_n(&leat_block_of(addr)->flags, __ATOMIC_RELAXED) & LEAT_BLOCK_FRAG;
+}
+
 bool leat_skb_can_coalesce(const struct leat_skb *skb, struct leat_run run, uint32_t off)
 {
 	const struct leat_frag *last;
@@ -187,7 +209,7 @@ bool leat_skb_can_coalesce(const struct leat_skb *skb, struct leat_run run, uint
 	return end == leat_run_addr(run) && last->off + last->len == leat_run_size(last->run) &&
 	       leat_run_granules(last->run) + leat_run_granules(run) <= UINT16_MAX &&
 	       leat_block_of(end - 1)->pool == leat_block_of(end)->pool &&
-	       !((leat_block_of(end - 1)->flags | leat_block_of(end)->flags) & LEAT_BLOCK_FRAG) &&
+	       !is_frag_block(end - 1) && !is_frag_block(end) &&
 	       !leat_run_is_shared(last->run) && !leat_run_is_shared(run);
 }
 

@@ -48,9 +48,10 @@ int leat_xdp_adjust_meta(struct leat_xdp_buff *xdp, int delta)
 {
 	ptrdiff_t metasize = xdp->data - xdp->data_meta - delta;
 
-	if (metasize < 0 || metasize > (ptrdiff_t)LEAT_XDP_META_MAX || metasize % 4 ||
-	    metasize > xdp->data - leat_run_start(xdp->run))
+	if (metasize < 0 || metasize > xdp->data - leat_run_start(xdp->run))
 		return -EINVAL;
+	if (metasize > (ptrdiff_t)LEAT_XDP_META_MAX || metasize % 4)
+		return -EACCES;
 	xdp->data_meta += delta;
 	return 0;
 }
