@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# common.sh: what the tests with real interfaces share. A test begins with
+# common.sh: what the tests with real interfaces share, besides ../common.sh. A test begins with
 #
 #	set -eu
 #	. "$(dirname "$0")/common.sh"
@@ -7,14 +7,9 @@
 # and is then PID 1 of its own PID, mount and network namespace, with an empty /run: names of network namespaces, which
 # ip-netns(8) keeps there, cannot meet those of anyone else, and whatever way the test ends, its processes, namespaces,
 # interfaces and files are gone with it. Without root, or where namespaces cannot be made, it is skipped (77).
-#
-# Each claim that holds is printed as a line of TAP by ok; the first that does not ends the test by fail.
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
-LEAT_BIN=${LEAT_BIN:-$top/build/leat}
 dir=/run/test # only in our mount namespace
-leat=
-n_ok=0
 
 skip() {
 	echo "1..0 # SKIP $*"
@@ -36,67 +31,8 @@ unset LEAT_TEST_ISOLATED
 mount -t tmpfs none /run
 mkdir -p "$dir"
 chmod 755 /run "$dir"
-cd "$dir"
 ip link set lo up
-
-# ---- claims ----
-
-ok() {
-	n_ok=$((n_ok + 1))
-	echo "ok $n_ok - $*"
-}
-
-# What leat said comes with it.
-fail() {
-	echo "not ok $((n_ok + 1)) - $*"
-	for file in out err; do
-		if [ -s "$dir/$file" ]; then sed "s/^/# $file: /" "$dir/$file"; fi
-	done
-	echo "1..$((n_ok + 1))"
-	exit 1
-}
-
-# claim TEXT COMMAND...: the command succeeds. What it prints is shown when it does not.
-claim() {
-	text=$1
-	shift
-	if ! "$@" >"$dir/said" 2>&1; then
-		sed 's/^/# /' "$dir/said"
-		fail "$text"
-	fi
-	ok "$text"
-}
-
-# deny TEXT COMMAND...: the command fails.
-deny() {
-	text=$1
-	shift
-	if "$@" >"$dir/said" 2>&1; then
-		sed 's/^/# /' "$dir/said"
-		fail "$text"
-	fi
-	ok "$text"
-}
-
-# equal TEXT IS SHOULD
-equal() {
-	[ "$2" = "$3" ] || fail "$1: is '$2', should be '$3'"
-	ok "$1"
-}
-
-done_testing() {
-	echo "1..$n_ok"
-}
-
-# until_true COMMAND...: waits up to five seconds for it to succeed.
-until_true() {
-	tries=100
-	until "$@" >/dev/null 2>&1; do
-		tries=$((tries - 1))
-		[ $tries -gt 0 ] || return 1
-		sleep 0.05
-	done
-}
+. "$top/tests/common.sh"
 
 # ---- interfaces ----
 
@@ -139,37 +75,7 @@ ping_all() {
 	grep -q ' 0% packet loss' "$dir/ping"
 }
 
-# ---- leat ----
-
-runs() {
-	cat "/proc/$1"/task/*/comm 2>/dev/null | grep -q leat-worker
-}
-
-# start_leat ARGUMENT...: leat run in the background, its output in out and err; returns when its workers run.
-start_leat() {
-	"$LEAT_BIN" run "$@" >"$dir/out" 2>"$dir/err" &
-	leat=$!
-	until_true runs "$leat" || fail 'leat starts'
-}
-
-# stop_leat CODE: it ends at SIGTERM with that code, and nothing is outstanding.
-stop_leat() {
-	kill -TERM "$leat" || fail 'leat still runs'
-	code=0
-	wait "$leat" || code=$?
-	leat=
-	equal "exit code is $1" "$code" "$1"
-	claim 'no buffer is outstanding' grep -qx 'buffers outstanding: 0' "$dir/out"
-}
-
-# drops PORT REASON: how many packets the totals say were dropped there for that reason.
-drops() {
-	awk -v port="$1" -v reason="$2:" '
-		/^(program|bridge|pool)/ { here = 0 }
-		/^[^ ]/ { here = $1 == port }
-		here && $1 == "dropped" && $3 == reason { n = $2 }
-		END { print n + 0 }' "$dir/out"
-}
+# ---- processor time ----
 
 # cpu_ticks: processor time that leat has used, in clock ticks (a hundredth of a second).
 cpu_ticks() {
