@@ -68,6 +68,17 @@ enum leat_bpf_trap_reason {
 	LEAT_BPF_TRAP_REASONS
 };
 
+/**
+ * A ring buffer record that a run has reserved and not submitted. The places are in env->cpu[]; a program that holds
+ * LEAT_BPF_RECORDS_MAX of them at once gets no more.
+ */
+#define LEAT_BPF_RECORDS_MAX 8u
+struct leat_bpf_record {
+	struct leat_bpf_record *next; /* on run->record */
+	uint8_t *data;                /* what the program got; NULL: the place is free */
+	uint32_t size;                /* bytes it may use */
+};
+
 /** One run of a program on one packet: the context, and what helpers work on. Private memory of one worker. */
 struct leat_bpf_run {
 	struct leat_xdp_buff *xdp;
@@ -126,6 +137,9 @@ struct leat_bpf_helper {
 	uint8_t arg[5]; /* enum leat_bpf_arg */
 	uint8_t flags;  /* LEAT_BPF_HELPER_* */
 };
+
+/** Discards the records that a run still holds: after a trap, and at its end. *worker*. */
+void leat_bpf_run_drop_records(struct leat_bpf_run *run);
 
 /** The row of a helper, or NULL. src/bpf/helpers.c has those that know no port. */
 const struct leat_bpf_helper *leat_bpf_helper_find(int32_t id);

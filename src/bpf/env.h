@@ -6,12 +6,14 @@
 #include <leat/bpf.h>
 
 #include "base/epoch.h"
+#include "bpf/contract.h"
 
 struct leat_bpf_env {
 	unsigned int cpus;
 	uint64_t fuel;
 	bool replay;
-	uint64_t now; /* replay: nanoseconds */
+	uint64_t now;  /* replay: nanoseconds */
+	uint64_t seed; /* what hash functions are made from */
 	leat_bpf_trace_fn *trace;
 	void *trace_arg;
 	struct leat_epoch *epoch;
@@ -19,6 +21,7 @@ struct leat_bpf_env {
 	struct {
 		uint64_t random; /* state of that CPU's generator */
 		uint8_t *stack;  /* LEAT_BPF_FRAMES_MAX frames */
+		struct leat_bpf_record record[LEAT_BPF_RECORDS_MAX]; /* places for what a run has reserved */
 		struct leat_bpf_redirect redirect; /* what a program said last; src/xdp writes it */
 	} LEAT_CACHELINE_ALIGNED cpu[LEAT_BPF_CPUS_MAX];
 };

@@ -85,9 +85,9 @@ struct leat_bpf_prog *leat_bpf_prog_array_get(struct leat_bpf_map *map, uint32_t
 int leat_bpf_prog_array_set(struct leat_bpf_map *map, uint32_t index, struct leat_bpf_prog *prog);
 
 /* Perf event array and ring buffer, for the helpers. */
+/** One record: @data, then the first @packet_len bytes of @xdp (at most its length). 0, -ENOENT, -ENOSPC (lost). */
 int leat_bpf_perf_output(struct leat_bpf_map *map, unsigned int cpu, const void *data, uint32_t size,
-			 const void *packet, uint32_t packet_len);
-struct leat_bpf_record;
+			 const struct leat_xdp_buff *xdp, uint32_t packet_len);
 void *leat_bpf_ringbuf_reserve(struct leat_bpf_map *map, uint32_t size);
 void leat_bpf_ringbuf_submit(void *record, bool discard);
 /** Bytes of a reserved record. */
