@@ -10,6 +10,8 @@
 
 #include <leat/base.h>
 
+#include "base/fence.h"
+
 #define LEAT_EPOCH_READERS 32u
 
 struct leat_epoch_reader {
@@ -30,14 +32,19 @@ static inline void leat_epoch_init(struct leat_epoch *epoch)
 /** From here on the reader may hold pointers. *reader*. */
 static inline void leat_epoch_online(struct leat_epoch *epoch, unsigned int id)
 {
-	/* an exchange, because the loads of pointers that follow must not be done before it */
-	__atomic_exchange_n(&epoch->reader[id].seen, __atomic_load_n(&epoch->now, __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
+	/* release: what it did before is done; pairs with leat_epoch_passed() */
+	__atomic_store_n(&epoch->reader[id].seen, __atomic_load_n(&epoch->now, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+	/*
+	 * The loads of pointers that follow must not be done before the store; on some machines an exchange does not
+	 * keep them back. Pairs with the fence in leat_epoch_begin(): one of the two sides sees the other.
+	 */
+	leat_fence_seq_cst();
 }
 
 /** From here on it holds none, until it is online again (before it sleeps). *reader*. */
 static inline void leat_epoch_offline(struct leat_epoch *epoch, unsigned int id)
 {
-	__atomic_store_n(&epoch->reader[id].seen, 0, __ATOMIC_RELEASE); /* pairs with leat_epoch_synchronize() */
+	__atomic_store_n(&epoch->reader[id].seen, 0, __ATOMIC_RELEASE); /* pairs with leat_epoch_passed() */
 }
 
 /** At this moment it holds none. *reader*. */
@@ -55,7 +62,10 @@ static inline void leat_epoch_quiescent(struct leat_epoch *epoch, unsigned int i
  */
 static inline uint64_t leat_epoch_begin(struct leat_epoch *epoch)
 {
-	return __atomic_add_fetch(&epoch->now, 1, __ATOMIC_SEQ_CST);
+	uint64_t number = __atomic_add_fetch(&epoch->now, 1, __ATOMIC_ACQ_REL);
+
+	leat_fence_seq_cst(); /* pairs with the one in leat_epoch_online() */
+	return number;
 }
 
 /** Whether every reader has been quiescent or offline since grace period @number began. *any*. */
@@ -65,8 +75,8 @@ static inline bool leat_epoch_passed(struct leat_epoch *epoch, uint64_t number)
 	uint64_t seen;
 
 	for (id = 0; id < LEAT_EPOCH_READERS; id++) {
-		/* pairs with the reader's exchange or release store: what it did before is done */
-		seen = __atomic_load_n(&epoch->reader[id].seen, __ATOMIC_SEQ_CST);
+		/* pairs with the reader's release stores: what it did before is done */
+		seen = __atomic_load_n(&epoch->reader[id].seen, __ATOMIC_ACQUIRE);
 		if (seen && seen < number)
 			return false;
 	}
