@@ -58,7 +58,15 @@ struct leat_bpf_aux {
 	bool proven;        /* the engine need not check (later) */
 	bool reached;       /* on some path */
 	int32_t map;        /* REGION_MAP, and helper calls on a map that is the same on all paths: its number; else -1 */
+	/**
+	 * Stack slots (bit n: bytes 8n..8n+7 of a frame) that a write to a place unknown before may not touch: the
+	 * verifier relies on the pointers spilled there. A write that does is a trap.
+	 */
+	uint64_t keep;
+	uint8_t frame;      /* REGION_STACK: how many frames up it goes, 0: the current one; LEAT_BPF_FRAME_ANY */
 };
+
+#define LEAT_BPF_FRAME_ANY 0xffu
 
 enum leat_bpf_trap_reason {
 	LEAT_BPF_TRAP_ACCESS, /* outside its region */

@@ -100,6 +100,7 @@ enum leat_insn_form {
 	X(LD64, BPF_LD | BPF_IMM | BPF_DW, LD64, 0, "")                       \
 	X(LD64_MAP, BPF_LD | BPF_IMM | BPF_DW, LD64, BPF_PSEUDO_MAP_FD, "map")                \
 	X(LD64_VALUE, BPF_LD | BPF_IMM | BPF_DW, LD64, BPF_PSEUDO_MAP_VALUE, "value of map")  \
+	X(LD64_BTF, BPF_LD | BPF_IMM | BPF_DW, LD64, BPF_PSEUDO_BTF_ID, "kernel variable")     \
 	X(LD64_FUNC, BPF_LD | BPF_IMM | BPF_DW, LD64, BPF_PSEUDO_FUNC, "function")            \
 	X(LDX8, BPF_LDX | BPF_MEM | BPF_B, LDX, 0, "u8")                      \
 	X(LDX16, BPF_LDX | BPF_MEM | BPF_H, LDX, 0, "u16")                    \
