@@ -99,18 +99,27 @@ unmap_data:
 	return false;
 }
 
-/** Finds an aligned hole, downwards from where the system puts mappings by itself. Returns 0 when there is none. */
+/**
+ * Finds an aligned hole, downwards from where the system puts mappings by itself, then upwards (under Valgrind there is
+ * nothing below). Returns 0 when there is none.
+ */
 static uint64_t reserve(uint64_t data_size)
 {
 	void *probe = mmap(NULL, LEAT_EXTENT_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	uint64_t base;
+	uint64_t start, base;
 	unsigned int i;
 
 	if (probe == MAP_FAILED)
 		return 0;
 	munmap(probe, LEAT_EXTENT_SIZE);
-	base = leat_arena_base((uint64_t)(uintptr_t)probe);
-	for (i = 0; i < PLACES_TRIED && base >= LEAT_ARENA_SPAN; i++, base -= LEAT_ARENA_SPAN)
+	start = leat_arena_base((uint64_t)(uintptr_t)probe);
+	for (i = 0, base = start; i < PLACES_TRIED && base >= LEAT_ARENA_SPAN; i++, base -= LEAT_ARENA_SPAN)
+		if (reserve_at(base, data_size))
+			return base;
+	for (i = 0, base = start + LEAT_ARENA_SPAN; i < PLACES_TRIED; i++, base += LEAT_ARENA_SPAN)
+		if (reserve_at(base, data_size))
+			return base;
+	for (i = 1, base = LEAT_ARENA_SPAN; i < PLACES_TRIED; i++, base += LEAT_ARENA_SPAN)
 		if (reserve_at(base, data_size))
 			return base;
 	return 0;

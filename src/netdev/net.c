@@ -10,19 +10,34 @@
 #include "netdev/worker.h"
 
 #define BUSY_NS_DEFAULT 20000
-/** Address space that private packet memory of one datapath may take. */
+/** Private packet memory may take one part in so many of the addresses. */
 #define SEGMENT_SHARE 2
+/** The least that is asked for where address space is limited (ulimit -v, valgrind). */
+#define ARENA_SIZE_LEAST (UINT64_C(1) << 30)
+
+/** Makes an arena of *@size bytes of data addresses; 0: as many as can be had. */
+static int create_arena(struct leat_net *net, uint64_t *size)
+{
+	struct leat_arena_opts opts = { .size = sizeof(opts), .data_size = *size ? *size : LEAT_ARENA_DATA_MAX };
+	int err = leat_arena_create(&opts, &net->arena);
+
+	while (err == -ENOMEM && !*size && opts.data_size > ARENA_SIZE_LEAST) {
+		opts.data_size /= 2;
+		err = leat_arena_create(&opts, &net->arena);
+	}
+	*size = opts.data_size;
+	return err;
+}
 
 static int create_memory(struct leat_net *net, uint64_t arena_size)
 {
-	struct leat_arena_opts arena = { .size = sizeof(arena), .data_size = arena_size };
 	struct leat_segment_opts segment = { .size = sizeof(segment), .kind = LEAT_SEGMENT_PRIVATE };
-	int err = leat_arena_create(&arena, &net->arena);
+	int err = create_arena(net, &arena_size);
 
 	if (err)
 		return err;
 	/* the rest of the addresses is for segments that a peer sees */
-	segment.bytes = (arena_size ? arena_size : LEAT_ARENA_DATA_MAX) / SEGMENT_SHARE;
+	segment.bytes = arena_size / SEGMENT_SHARE;
 	segment.name = "private";
 	err = leat_segment_create(net->arena, &segment, &net->segment);
 	if (err)
