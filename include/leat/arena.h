@@ -150,6 +150,12 @@ static inline struct leat_block *leat_block_of(uint64_t addr)
 						idx * sizeof(struct leat_block));
 }
 
+/** Bits [bit, bit + n) of a block's mask; @n is 1..64, and the two together at most 64. */
+static inline uint64_t leat_block_mask(uint32_t bit, uint32_t n)
+{
+	return (~UINT64_C(0) >> (-n % LEAT_BLOCK_GRANULES)) << bit; /* 64 - n, and 0 for 64, in one instruction */
+}
+
 static inline struct leat_granule *leat_granule_of(uint64_t addr)
 {
 	return (struct leat_granule *)(uintptr_t)(leat_arena_base(addr) + LEAT_ARENA_GRANULES +

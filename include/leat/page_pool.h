@@ -215,18 +215,20 @@ static inline void leat_run_put(struct leat_run run)
 	uint32_t bit = leat_granule_idx(addr) % LEAT_BLOCK_GRANULES;
 	struct leat_block *block = leat_block_of(addr);
 	struct leat_page_pool *pool = block->pool;
-	uint64_t mask;
+	uint64_t mask, free;
 
 	if (leat_unlikely(__atomic_load_n(&pool->owner, __ATOMIC_RELAXED) != leat_thread_self ||
 			  __atomic_load_n(&block->flags, __ATOMIC_RELAXED) || bit + n > LEAT_BLOCK_GRANULES)) {
 		leat_run_put_slow(run);
 		return;
 	}
-	mask = (~UINT64_C(0) >> (LEAT_BLOCK_GRANULES - n)) << bit;
-	LEAT_ASSERT(!(block->free & mask)); /* else: put twice */
-	block->free |= mask;
+	mask = leat_block_mask(bit, n);
+	free = block->free; /* a local: the compiler cannot know that the counter below is another object */
+	LEAT_ASSERT(!(free & mask)); /* else: put twice */
+	free |= mask;
+	block->free = free;
 	leat_count(&pool->counts.direct, n);
-	if (leat_unlikely(block->free == ~UINT64_C(0)))
+	if (leat_unlikely(free == ~UINT64_C(0)))
 		leat_page_pool_block_whole(pool, block);
 }
 

@@ -26,6 +26,8 @@
 
 /** Aligned places to try before giving up. */
 #define PLACES_TRIED 1024
+/** A wish for an address beyond it may get one of more than the 48 bits that a run has. */
+#define ADDR_END (UINT64_C(1) << 47)
 
 struct leat_arena {
 	uint64_t base;
@@ -116,7 +118,7 @@ static uint64_t reserve(uint64_t data_size)
 	for (i = 0, base = start; i < PLACES_TRIED && base >= LEAT_ARENA_SPAN; i++, base -= LEAT_ARENA_SPAN)
 		if (reserve_at(base, data_size))
 			return base;
-	for (i = 0, base = start + LEAT_ARENA_SPAN; i < PLACES_TRIED; i++, base += LEAT_ARENA_SPAN)
+	for (i = 0, base = start + LEAT_ARENA_SPAN; i < PLACES_TRIED && base < ADDR_END; i++, base += LEAT_ARENA_SPAN)
 		if (reserve_at(base, data_size))
 			return base;
 	for (i = 1, base = LEAT_ARENA_SPAN; i < PLACES_TRIED; i++, base += LEAT_ARENA_SPAN)

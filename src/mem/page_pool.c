@@ -95,7 +95,7 @@ static void cut(struct leat_pool *pool, uint32_t idx, uint32_t bit, uint32_t n)
 		pool->n_whole--;
 		__atomic_store_n(&block->flags, 0, __ATOMIC_RELAXED);
 	}
-	block->free &= ~((~UINT64_C(0) >> (LEAT_BLOCK_GRANULES - n)) << bit);
+	block->free &= ~leat_block_mask(bit, n);
 	pool->sweep = idx;
 	pool->pub.cur = block_addr(pool, idx) + ((uint64_t)bit << LEAT_GRANULE_SHIFT);
 	__atomic_store_n(&pool->pub.left, n, __ATOMIC_RELAXED);

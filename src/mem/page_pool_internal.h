@@ -96,7 +96,7 @@ uint64_t leat_pool_outstanding(const struct leat_pool *pool);
 /** Marks granules of @block free (owner, or the lock's holder). */
 static inline void leat_pool_free_granules(struct leat_pool *pool, struct leat_block *block, uint32_t bit, uint32_t n)
 {
-	uint64_t mask = (~UINT64_C(0) >> (LEAT_BLOCK_GRANULES - n)) << bit;
+	uint64_t mask = leat_block_mask(bit, n);
 
 	LEAT_ASSERT(!(block->free & mask)); /* else: put twice */
 	block->free |= mask;
