@@ -10,7 +10,9 @@
 
 #include <cmocka.h>
 
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "xdp/test_port.h"
 
@@ -100,21 +102,29 @@ static void pair_up(struct pair *p)
 	assert_int_equal(leat_net_start(p->net), 0);
 }
 
-static void wait_for_traffic(struct leat_netdev *dev, uint64_t more)
+static uint64_t received(struct leat_netdev *dev)
 {
 	struct leat_netdev_stats stats;
-	uint64_t until = 0;
+
+	leat_netdev_stats(dev, &stats);
+	return stats.rx_packets;
+}
+
+static void wait_until_received(struct leat_netdev *dev, uint64_t total)
+{
 	int i;
 
 	for (i = 0; i < PATIENCE_MS * 10; i++) {
-		leat_netdev_stats(dev, &stats);
-		if (!until)
-			until = stats.rx_packets + more;
-		if (stats.rx_packets >= until)
+		if (received(dev) >= total)
 			return;
 		nap();
 	}
 	fail_msg("no traffic on %s", dev->name);
+}
+
+static void wait_for_traffic(struct leat_netdev *dev, uint64_t more)
+{
+	wait_until_received(dev, received(dev) + more);
 }
 
 static void programs_are_replaced_under_traffic(void **state)
@@ -417,6 +427,72 @@ static void buffers_outlive_their_port(void **state)
 	leat_net_destroy(net);
 }
 
+/* A port with a descriptor that the test makes readable. */
+static int open_event(struct leat_netdev *dev, struct leat_diag *diag)
+{
+	(void)diag;
+	dev->napi[0].fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	return dev->napi[0].fd < 0 ? -errno : 0;
+}
+
+static void stop_event(struct leat_netdev *dev)
+{
+	close(dev->napi[0].fd);
+}
+
+static int poll_event(struct leat_napi *napi, int budget)
+{
+	uint64_t count;
+
+	(void)budget;
+	if (read(napi->fd, &count, sizeof(count)) == sizeof(count))
+		leat_count(&napi->stats.packets, count);
+	return 0;
+}
+
+static const struct leat_netdev_ops event_ops = { .open = open_event, .stop = stop_event, .poll = poll_event };
+
+/* Events of a port that is going must not reach its freed queue. */
+static void a_port_goes_while_its_descriptor_wakes_the_worker(void **state)
+{
+	struct leat_net *net = make_net(1);
+	struct leat_netdev *dev = NULL;
+	const uint64_t one = 1;
+	int i;
+
+	(void)state;
+	assert_int_equal(leat_net_start(net), 0);
+	for (i = 0; i < CHANGES / 3; i++) {
+		assert_int_equal(leat_netdev_create(net, "event", "event", &event_ops, 1, 1, 0, &dev), 0);
+		assert_int_equal(leat_netdev_open(dev, NULL), 0);
+		if (i % 4 == 0)
+			nap(); /* the worker sleeps by now */
+		assert_int_equal(write(dev->napi[0].fd, &one, sizeof(one)), sizeof(one));
+		if (i % 3 == 0)
+			wait_until_received(dev, 1);
+		leat_netdev_destroy(dev);
+	}
+	leat_net_destroy(net);
+}
+
+static void a_descriptor_is_heard_while_others_are_busy(void **state)
+{
+	struct leat_net *net = make_net(1);
+	struct leat_netdev *gen = test_driver_make(net, "pktgen", "gen", NULL), *dev = NULL;
+	const uint64_t one = 1;
+
+	(void)state;
+	assert_int_equal(leat_netdev_create(net, "event", "event", &event_ops, 1, 1, 0, &dev), 0);
+	assert_int_equal(leat_netdev_open(gen, NULL), 0);
+	assert_int_equal(leat_netdev_open(dev, NULL), 0);
+	assert_int_equal(leat_net_start(net), 0);
+	wait_for_traffic(gen, 1000);
+	assert_int_equal(write(dev->napi[0].fd, &one, sizeof(one)), sizeof(one));
+	wait_until_received(dev, 1);
+	leat_net_stop(net);
+	leat_net_destroy(net);
+}
+
 /* ---- a rate ---- */
 
 static void a_rate_is_kept_without_spinning(void **state)
@@ -448,6 +524,8 @@ int main(void)
 		cmocka_unit_test(an_idle_worker_sleeps),
 		cmocka_unit_test(a_starved_queue_sleeps_until_memory_comes_back),
 		cmocka_unit_test(buffers_outlive_their_port),
+		cmocka_unit_test(a_port_goes_while_its_descriptor_wakes_the_worker),
+		cmocka_unit_test(a_descriptor_is_heard_while_others_are_busy),
 		cmocka_unit_test(a_rate_is_kept_without_spinning),
 	};
 

@@ -11,7 +11,8 @@
  *
  * A worker that found nothing for busy_ns arms: it sets *sleeping*, looks at every queue once more, and waits on its
  * epoll descriptor. Whoever schedules a queue sets its state first and reads *sleeping* then. Each side writes its own
- * word and reads the other's with sequentially consistent operations, so one of them sees the other.
+ * word and reads the other's with sequentially consistent operations, so one of them sees the other. It waits offline,
+ * so that grace periods do not wait for it, and with poll(), which leaves the events for when it is online again.
  *
  * Queues with a descriptor (TAP) are scheduled by epoll, edge-triggered: they are read until empty anyway. While other
  * queues are busy the descriptors are looked at every LOOK_EVERY rounds.
@@ -22,6 +23,7 @@
 #include "netdev/worker.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -66,11 +68,14 @@ static void clear_counter(int fd)
 	(void)n;
 }
 
-/** Schedules what the descriptors announce; waits for it when @timeout is -1. */
-static void look(struct leat_worker *worker, int timeout)
+/**
+ * Schedules what the descriptors announce. The events name queues, so they are taken only while the worker is online:
+ * a queue that is taken away is freed after a grace period.
+ */
+static void look(struct leat_worker *worker)
 {
 	struct epoll_event events[EVENTS];
-	int i, n = epoll_wait(worker->epfd, events, EVENTS, timeout);
+	int i, n = epoll_wait(worker->epfd, events, EVENTS, 0);
 
 	worker->rounds_without_look = 0;
 	for (i = 0; i < n; i++) {
@@ -151,10 +156,10 @@ static int work(struct leat_worker *worker)
 		worker->owns_objs = true;
 	}
 	if (__atomic_load_n(&worker->n_fds, __ATOMIC_RELAXED) && ++worker->rounds_without_look >= LOOK_EVERY)
-		look(worker, 0);
+		look(worker);
 	done = round_of_polls(worker);
 	if (!done && worker->rounds_without_look) { /* nothing in memory: what do the descriptors say? */
-		look(worker, 0);
+		look(worker);
 		done = round_of_polls(worker);
 	}
 	return done;
@@ -214,7 +219,7 @@ int leat_worker_poll(struct leat_worker *worker)
 
 	awake(worker);
 	clear_counter(worker->wakefd);
-	look(worker, 0);
+	look(worker);
 	done = work(worker);
 	leat_epoch_offline(&worker->net->epoch, worker->id);
 	return done;
@@ -231,6 +236,7 @@ void *leat_worker_main(void *arg)
 {
 	struct leat_worker *worker = arg;
 	struct leat_net *net = worker->net;
+	struct pollfd events = { .fd = worker->epfd, .events = POLLIN };
 	uint64_t idle_since = 0;
 	char name[16];
 
@@ -243,8 +249,9 @@ void *leat_worker_main(void *arg)
 		} else if (!idle_since) {
 			idle_since = leat_clock_ns();
 		} else if (leat_clock_ns() - idle_since >= net->busy_ns && leat_worker_arm(worker)) {
-			look(worker, -1);
+			poll(&events, 1, -1); /* takes no event: the worker is offline */
 			awake(worker);
+			look(worker);
 			idle_since = 0;
 		}
 		leat_epoch_quiescent(&net->epoch, worker->id);
