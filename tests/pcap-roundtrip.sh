@@ -79,6 +79,10 @@ pipes() {
 	timeout 20 "$LEAT_BIN" run stdin.yaml <good.pcap >out 2>err || code=$?
 	equal 'from standard input: exit code' "$code" 0
 	claim 'from standard input: byte for byte' cmp good.pcap out.pcap
+	sed 's/out\.pcap/"-"/' run.yaml >stdout.yaml
+	timeout 20 "$LEAT_BIN" run stdout.yaml 2>err | cat >out.pcap
+	claim 'to standard output: byte for byte' cmp good.pcap out.pcap
+	claim 'to standard output: the totals are not there' says '^buffers outstanding: 0$'
 }
 
 # The records of good.pcap are 16 + 60 bytes long and begin at 24.

@@ -25,7 +25,14 @@ if [ -z "${LEAT_TEST_ISOLATED:-}" ]; then
 	done
 	$isolate sh -c 'mount -t tmpfs none /run && ip netns add probe' 2>/dev/null || skip 'network namespaces cannot be made here'
 	[ -c /dev/net/tun ] || skip 'there is no /dev/net/tun'
-	LEAT_TEST_ISOLATED=yes exec $isolate "$0" "$@"
+	LEAT_TEST_ISOLATED=yes $isolate "$0" "$@" &
+	inside=$!
+	# unshare waits through both signals; when it is killed, everything inside is.
+	trap 'kill -KILL $inside; exit 130' INT
+	trap 'kill -KILL $inside; exit 143' TERM
+	code=0
+	wait $inside || code=$?
+	exit $code
 fi
 unset LEAT_TEST_ISOLATED
 mount -t tmpfs none /run
