@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* map_text.c: keys and values of maps as text, by the BTF of their object. Any thread. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/btf.h"
+#include "bpf/map.h"
+#include "bpf/prog.h"
+
+static const struct leat_btf *btf_of(const struct leat_bpf_map *map)
+{
+	return map->obj ? map->obj->btf : NULL;
+}
+
+int leat_bpf_map_format_key(const struct leat_bpf_map *map, const void *key, char *buf, size_t size)
+{
+	return leat_btf_format(btf_of(map), map->btf_key, key, map->key_size, buf, size);
+}
+
+int leat_bpf_map_format_value(const struct leat_bpf_map *map, const void *value, char *buf, size_t size)
+{
+	return leat_btf_format(btf_of(map), map->btf_value, value, map->value_size, buf, size);
+}
+
+/* "10.0.0.0/8" as the key of an LPM trie: length of the prefix, then the address. */
+static bool parse_prefix(const struct leat_bpf_map *map, const char *text, uint8_t *key)
+{
+	const char *slash = strchr(text, '/');
+	struct bpf_lpm_trie_key lpm;
+	char addr[INET6_ADDRSTRLEN];
+	uint32_t bytes = map->key_size - (uint32_t)sizeof(lpm);
+	char *end;
+
+	if (map->type->type != BPF_MAP_TYPE_LPM_TRIE || !slash || (size_t)(slash - text) >= sizeof(addr) ||
+	    (bytes != 4 && bytes != 16) || slash[1] < '0' || slash[1] > '9')
+		return false;
+	memcpy(addr, text, (size_t)(slash - text));
+	addr[slash - text] = '\0';
+	lpm.prefixlen = (uint32_t)strtoul(slash + 1, &end, 10);
+	if (*end || lpm.prefixlen > bytes * 8 || inet_pton(bytes == 4 ? AF_INET : AF_INET6, addr, key + sizeof(lpm)) != 1)
+		return false;
+	memcpy(key, &lpm.prefixlen, sizeof(lpm.prefixlen));
+	return true;
+}
+
+int leat_bpf_map_parse_key(const struct leat_bpf_map *map, const char *text, void *key, struct leat_diag *diag)
+{
+	memset(key, 0, map->key_size);
+	if (parse_prefix(map, text, key))
+		return 0;
+	return leat_btf_parse(btf_of(map), map->btf_key, text, key, map->key_size, diag);
+}
+
+int leat_bpf_map_parse_value(const struct leat_bpf_map *map, const char *text, void *value, struct leat_diag *diag)
+{
+	memset(value, 0, map->value_size);
+	return leat_btf_parse(btf_of(map), map->btf_value, text, value, map->value_size, diag);
+}
