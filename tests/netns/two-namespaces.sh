@@ -46,6 +46,10 @@ demonstrate() {
 	LEAT_BIN=$LEAT_BIN "$top/scripts/netns-demo" run >"$dir/demo" || { cat "$dir/demo"; return 1; }
 }
 
+own_address() {
+	ip -n leat-blue link show leat-blue | grep -q 02:00:00:00:00:b1
+}
+
 more_than() {
 	[ "$1" -gt "$2" ]
 }
@@ -86,4 +90,16 @@ equal 'no namespace is left' "$(ip netns list)" ''
 claim 'netns-demo run shows it all' demonstrate
 claim 'and how many datagrams were blocked' grep -q 'port 5002: 100 datagrams sent by red, 0 received by blue' "$dir/demo"
 equal 'no namespace is left' "$(ip netns list)" ''
+
+# As in the README: the interfaces are leat's own, and go with it.
+add_netns leat-red leat-blue
+sed 's/netns: leat-blue/netns: leat-blue, mac: "02:00:00:00:00:b1"/' "$top/examples/two-namespaces.yaml" >own.yaml
+start_leat own.yaml
+ip -n leat-red address add 10.9.0.1/24 dev leat-red
+ip -n leat-blue address add 10.9.0.2/24 dev leat-blue
+claim 'ping between interfaces that leat has made' ping4 leat-red 2
+claim 'an interface has the address that it was given' own_address
+stop_leat 0
+deny 'the interface in red is gone' ip -n leat-red link show leat-red
+deny 'the interface in blue is gone' ip -n leat-blue link show leat-blue
 done_testing
