@@ -68,7 +68,7 @@ int leat_btf_json_load(const char *text, struct leat_diag *diag, json_t **json)
 	leat_heap_free(copy);
 	if (*json)
 		return 0;
-	if (json_error_code(&error) == json_error_out_of_memory)
+	if (!*error.text) /* what jansson says when memory is out */
 		return -ENOMEM;
 	leat_diag_add(diag, "not JSON: line %d, column %d: %s", error.line, error.column, error.text);
 	return -EINVAL;

@@ -149,14 +149,16 @@ static int store_integer(struct parse *p, const struct leat_btf_place *place, co
 			 const struct written *w)
 {
 	uint32_t bits = place->bits ? place->bits : number->bits;
+	/* not every compiler says which enums are signed */
+	bool is_signed = number->is_signed || (w->negative && leat_btf_n_enums(p->btf, leat_btf_strip(p->btf, place->type)));
 	char message[128];
 
 	if (bits > 64) { /* all of it, sign included */
 		memset(place->bytes, w->negative && w->size ? 0xff : 0, bits / 8);
 		bits = 64;
-	} else if (!in_range(w, number->is_signed, bits)) {
+	} else if (!in_range(w, is_signed, bits)) {
 		snprintf(message, sizeof(message), "%s%" PRIu64 " does not fit into %s%" PRIu32 " bits",
-			 w->negative ? "-" : "", w->size, number->is_signed ? "" : "unsigned ", bits);
+			 w->negative ? "-" : "", w->size, is_signed ? "" : "unsigned ", bits);
 		return wrong(p, message);
 	}
 	leat_bits_write(place->bytes, place->bits ? place->bit_off : 0, bits, w->negative ? 0 - w->size : w->size);
@@ -435,11 +437,8 @@ static int load_text(const char *text, struct leat_diag *diag, json_t **json)
 
 	if (err != -EINVAL || must_be)
 		return err;
-	*json = json_stringn(text, strlen(text));
-	if (*json)
-		return 0;
-	leat_diag_add(diag, "is not text in UTF-8");
-	return -EINVAL;
+	*json = json_string_nocheck(text);
+	return *json ? 0 : -ENOMEM;
 }
 
 int leat_btf_parse_place(const struct leat_btf *btf, const struct leat_btf_place *place, const char *text,

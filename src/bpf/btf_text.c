@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bpf/btf_bits.h"
@@ -126,6 +127,16 @@ static void put_number(struct text *t, const struct leat_btf_place *place, const
 		put_f(t, "%" PRIu64, value);
 }
 
+/* As few digits as give the same number again. */
+static void print_shortest(char *word, size_t size, double value, bool is_small)
+{
+	int digits = 6, most = is_small ? 9 : 17;
+
+	do
+		snprintf(word, size, "%.*g", digits, value);
+	while (digits++ < most && (is_small ? (double)strtof(word, NULL) : strtod(word, NULL)) != value);
+}
+
 /* A real number in JSON; hexadecimal for what JSON has no word for. */
 static void put_float(struct text *t, const uint8_t *bytes, uint32_t size)
 {
@@ -144,7 +155,7 @@ static void put_float(struct text *t, const uint8_t *bytes, uint32_t size)
 		put_hex(t, bytes, size);
 		return;
 	}
-	snprintf(word, sizeof(word), size == sizeof(small) ? "%.9g" : "%.17g", value);
+	print_shortest(word, sizeof(word), value, size == sizeof(small));
 	while ((comma = strchr(word, ','))) /* somebody's locale */
 		*comma = '.';
 	put_text(t, word);
