@@ -81,7 +81,10 @@ LEAT_API int leat_bpf_object_resize(struct leat_bpf_object *obj, const char *map
 LEAT_API int leat_bpf_object_load(struct leat_bpf_object *obj, const char *prog, struct leat_diag *diag);
 
 LEAT_API const char *leat_bpf_object_license(const struct leat_bpf_object *obj);
-/** The @idx-th program or map, or NULL past the end; in the order of the object file. */
+/**
+ * The @idx-th program or map, or NULL past the end; in the order of the object file. After load of one program, only the
+ * maps that it needs; programs all the same.
+ */
 LEAT_API struct leat_bpf_prog *leat_bpf_object_prog_get(struct leat_bpf_object *obj, unsigned int idx);
 LEAT_API struct leat_bpf_map *leat_bpf_object_map_get(struct leat_bpf_object *obj, unsigned int idx);
 /** By name; a program also by its section ("xdp"), a map also by the object's name for global data (".rodata"). */
@@ -122,7 +125,7 @@ struct leat_bpf_trap {
 	const char *reason;   /* "access outside its region", "out of fuel" ... */
 	unsigned int insn;    /* number of the instruction in the program */
 	uint64_t count;
-	const char *source;   /* "file.c:12: text", or NULL */
+	const char *source;   /* "file.c:12: text", or NULL; valid until this thread asks again */
 };
 /** The @idx-th place at which the program was ended so far; false past the end. *any*. */
 LEAT_API bool leat_bpf_prog_trap(const struct leat_bpf_prog *prog, unsigned int idx, struct leat_bpf_trap *trap);

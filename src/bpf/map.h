@@ -28,6 +28,7 @@ struct leat_bpf_map {
 	unsigned int cpus;               /* copies of a per-CPU value */
 	bool frozen;                     /* nobody may write (.rodata after load) */
 	bool internal;
+	bool made;                       /* leat_bpf_object_load() made it; not so maps that no chosen program needs */
 	uint32_t btf_key, btf_value;
 	struct leat_bpf_map *inner;      /* template, for maps of maps */
 	uint64_t lost;                   /* rings: records that found no room (atomic) */
