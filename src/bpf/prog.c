@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * prog.c: what can be asked of a program: its names, its place in a chain, where it was ended, and which line of the
+ * source an instruction came from. Any thread.
+ */
+#include "bpf/prog.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const reasons[LEAT_BPF_TRAP_REASONS] = {
+	[LEAT_BPF_TRAP_ACCESS] = "access outside its region",
+	[LEAT_BPF_TRAP_FUEL] = "out of fuel",
+	[LEAT_BPF_TRAP_FRAMES] = "more than 8 calls deep",
+	[LEAT_BPF_TRAP_HELPER] = "a helper was given memory outside its region",
+};
+
+const char *leat_bpf_prog_name(const struct leat_bpf_prog *prog)
+{
+	return prog->name;
+}
+
+const char *leat_bpf_prog_section(const struct leat_bpf_prog *prog)
+{
+	return prog->section;
+}
+
+unsigned int leat_bpf_prog_len(const struct leat_bpf_prog *prog)
+{
+	return prog->n_insns;
+}
+
+bool leat_bpf_prog_frags(const struct leat_bpf_prog *prog)
+{
+	return prog->flags & LEAT_IMAGE_PROG_FRAGS;
+}
+
+uint32_t leat_bpf_prog_run_prio(const struct leat_bpf_prog *prog)
+{
+	return prog->run_prio;
+}
+
+uint32_t leat_bpf_prog_chain_actions(const struct leat_bpf_prog *prog)
+{
+	return prog->chain_actions;
+}
+
+/* The last line at or before @insn, NULL: none. */
+static const struct leat_image_line *find_line(const struct leat_bpf_prog *prog, uint32_t insn)
+{
+	uint32_t low = 0, high = prog->n_lines, mid;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (prog->line[mid].insn <= insn)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low ? &prog->line[low - 1] : NULL;
+}
+
+void leat_bpf_prog_source(const struct leat_bpf_prog *prog, uint32_t insn, char *buf, size_t size)
+{
+	const struct leat_image_line *line = find_line(prog, insn);
+	const char *file, *slash, *text;
+
+	if (size)
+		buf[0] = '\0';
+	if (!line)
+		return;
+	file = leat_image_string(prog->obj->head, line->file);
+	text = leat_image_string(prog->obj->head, line->text);
+	slash = strrchr(file, '/');
+	text += strspn(text, " \t");
+	snprintf(buf, size, "%s:%u%s%s", slash ? slash + 1 : file, line->line, *text ? ": " : "", text);
+}
+
+static void fill_trap(const struct leat_bpf_prog *prog, uint32_t insn, unsigned int reason, uint64_t count,
+		      struct leat_bpf_trap *trap)
+{
+	static _Thread_local char source[512];
+
+	leat_bpf_prog_source(prog, insn, source, sizeof(source));
+	*trap = (struct leat_bpf_trap){
+		.reason = reasons[reason],
+		.insn = insn,
+		.count = count,
+		.source = *source ? source : NULL,
+	};
+}
+
+bool leat_bpf_prog_trap(const struct leat_bpf_prog *prog, unsigned int idx, struct leat_bpf_trap *trap)
+{
+	unsigned int reason;
+	uint64_t count;
+	uint32_t i;
+
+	for (i = 0; prog->trap && i < prog->n_insns; i++)
+		for (reason = 0; reason < LEAT_BPF_TRAP_REASONS; reason++) {
+			count = __atomic_load_n(&prog->trap[i].n[reason], __ATOMIC_RELAXED);
+			if (!count || idx--)
+				continue;
+			fill_trap(prog, i, reason, count, trap);
+			return true;
+		}
+	return false;
+}
