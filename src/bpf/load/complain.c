@@ -2,9 +2,9 @@
 /*
  * complain.c: why an object cannot be loaded, in one sentence each.
  *
- * libbpf logs the cause first and its consequences after it, so the first warning is kept. What it says of undefined
- * symbols is said by us, for each of them, with the place of its first use: the program, the instruction, and from
- * .BTF.ext the line.
+ * libbpf logs the cause first and its consequences after it, so the first warning is kept, or the last that it said at
+ * all when it gives up without one. What it says of undefined symbols is said by us, for each of them, with the place
+ * of its first use: the program, the instruction, and from .BTF.ext the line.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -36,11 +36,12 @@ void load_say(struct load *load, const char *fmt, ...)
 int load_print(enum libbpf_print_level level, const char *fmt, va_list args)
 {
 	struct load *load = load_current;
-	size_t len;
 	char *text;
+	size_t len;
 
-	if (level != LIBBPF_WARN || !load || load->warning[0])
+	if (!load || load->warned)
 		return 0;
+	load->warned = level == LIBBPF_WARN;
 	text = load->warning;
 	vsnprintf(text, sizeof(load->warning), fmt, args);
 	if (!strncmp(text, "libbpf: ", 8))
@@ -221,7 +222,7 @@ static void complain_undefined(struct load *load, const struct btf *btf)
 			    btf__find_by_name_kind(btf, name, BTF_KIND_VAR) > 0))
 			continue;
 		load_place(load, name, place, sizeof(place));
-		load_say(load, "%suses '%s', which is defined nowhere", place, name);
+		load_say(load, "%suses '%s', which the object does not define and leat does not have", place, name);
 	}
 }
 
@@ -237,7 +238,7 @@ static bool complain_extern(struct load *load)
 		return false;
 	snprintf(name, sizeof(name), "%.*s", (int)(end - from - 1), from + 1);
 	load_place(load, name, place, sizeof(place));
-	load_say(load, "%suses the kernel's '%s', which does not exist here", place, name);
+	load_say(load, "%suses '%s', which the object does not define and leat does not have", place, name);
 	return true;
 }
 

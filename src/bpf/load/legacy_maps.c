@@ -58,6 +58,9 @@ static int find_maps(struct legacy *l)
 			load_say(l->load, "has more than %u maps", LEAT_IMAGE_MAPS_MAX);
 			return -E2BIG;
 		}
+		/* static ones, too: libbpf looks for global symbols only */
+		sym.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
+		load_elf_set_symbol(elf, i, &sym);
 		l->map[l->n++] = (struct legacy_map){
 			.symbol = i,
 			.off = sym.st_value,

@@ -112,7 +112,8 @@ struct load {
 	struct load_map *map[LOAD_FDS_MAX]; /* by descriptor; NULL: no map */
 	bool pinned[LEAT_IMAGE_MAPS_MAX]; /* asked for it, by number in libbpf's order */
 	int spare_fd;                    /* what descriptors are copies of */
-	char warning[512];               /* libbpf's first one */
+	char warning[512];               /* libbpf's first one, or its last words */
+	bool warned;
 	void (*say)(void *arg, const char *sentence);
 	void *say_arg;
 	unsigned int said;
