@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * interp.h: what the interpreter runs: decoded instructions, one for each slot of the program, so that numbers of
+ * instructions and distances of jumps stay what they were.
+ */
+#ifndef LEAT_BPF_INTERP_H
+#define LEAT_BPF_INTERP_H
+
+#include "bpf/insn.h"
+#include "bpf/prog.h"
+
+/* Operations that decoding puts in place of an instruction, beside those of the table. X(name) */
+#define LEAT_DECODED_SIZED(X, region)                                                                              \
+	X(LDX8_##region) X(LDX16_##region) X(LDX32_##region) X(LDX64_##region)                                     \
+	X(ST8_##region) X(ST16_##region) X(ST32_##region) X(ST64_##region)                                         \
+	X(STX8_##region) X(STX16_##region) X(STX32_##region) X(STX64_##region)
+#define LEAT_DECODED_ROWS(X)                                                                                       \
+	X(CTX_DATA) X(CTX_DATA_END) X(CTX_DATA_META) X(CTX_PORT) X(CTX_QUEUE) X(CTX_EGRESS)                        \
+	X(TAIL_CALL) X(CALL_MEM) X(UNREACHED)                                                                      \
+	LEAT_DECODED_SIZED(X, STACK) LEAT_DECODED_SIZED(X, PACKET)
+
+#define LEAT_DECODED_ENUM(name) LEAT_OP_##name,
+enum leat_decoded_op { LEAT_OP_LAST_OF_TABLE = LEAT_INSN_OPS - 1, LEAT_DECODED_ROWS(LEAT_DECODED_ENUM) LEAT_OPS };
+LEAT_STATIC_ASSERT(LEAT_OPS <= 256, "an operation is one byte");
+
+#define LEAT_BPF_OP_FUNC 0x1u /* a callback begins here */
+
+struct leat_bpf_op {
+	uint8_t op;    /* enum leat_insn_op, enum leat_decoded_op */
+	uint8_t dst, src;
+	uint8_t flags; /* LEAT_BPF_OP_* */
+	int32_t off;   /* of a memory access; distance of a jump or call */
+	/**
+	 * The immediate, sign-extended; the whole of a 64-bit load; address of the helper's row; instructions of the
+	 * function that is called.
+	 */
+	uint64_t imm;
+};
+LEAT_STATIC_ASSERT(sizeof(struct leat_bpf_op) == 16, "four to a cache line");
+
+/**
+ * Runs a callback of the program whose helper this is: @func is the value that the program gave, @args become r1..r5.
+ * Returns its r0. Charges fuel. After a trap it returns 0 and run->trap is set: the helper must return at once. *worker*.
+ */
+uint64_t leat_bpf_call_func(struct leat_bpf_run *run, uint64_t func, const uint64_t args[5]);
+
+/**
+ * Whether the instruction that @aux is of may touch [addr, addr + size): the one place that knows the regions. @map is
+ * the object's table of maps.
+ */
+bool leat_bpf_access_ok(const struct leat_bpf_run *run, const struct leat_bpf_aux *aux, uint64_t addr, uint64_t size,
+			bool write);
+
+/** Whether the memory that a helper is given is what its row says; also puts ctx and maps in @args. */
+bool leat_bpf_helper_args_ok(const struct leat_bpf_run *run, const struct leat_bpf_aux *aux,
+			     const struct leat_bpf_helper *helper, uint64_t args[5]);
+
+/** The map that a program's register @value points to, or NULL. */
+struct leat_bpf_map *leat_bpf_map_of(const struct leat_bpf_run *run, const struct leat_bpf_aux *aux, uint64_t value);
+
+#endif

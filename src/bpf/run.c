@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * run.c: one packet through one program: what the run needs is gathered, the engine runs, and what a trap left behind is
+ * put back. *worker*.
+ */
+#include "bpf/env.h"
+#include "bpf/prog.h"
+
+static uint32_t run_on(struct leat_bpf_prog *prog, struct leat_xdp_buff *xdp, unsigned int cpu)
+{
+	struct leat_bpf_env *env = prog->obj->env;
+	struct leat_bpf_run run = {
+		.xdp = xdp,
+		.prog = prog,
+		.env = env,
+		.cpu = cpu,
+		.fuel = env->fuel,
+		.stack = env->cpu[cpu].stack,
+	};
+	uint64_t verdict = leat_bpf_interp_run(&run);
+
+	if (leat_unlikely(run.record))
+		leat_bpf_run_drop_records(&run);
+	return (uint32_t)verdict;
+}
+
+uint32_t leat_bpf_prog_run(struct leat_bpf_prog *prog, struct leat_xdp_buff *xdp, unsigned int cpu)
+{
+	if (leat_unlikely(cpu >= prog->obj->env->cpus || !prog->op))
+		return LEAT_XDP_ABORTED;
+	return run_on(prog, xdp, cpu);
+}
