@@ -44,12 +44,15 @@ static void *synchronize_main(void *arg)
 /** Begins a grace period, looks whether it waits, lets the reader @act, and sees it end. */
 static void expect_to_wait_for(void (*act)(struct leat_epoch *epoch, unsigned int id), unsigned int id)
 {
-	const struct timespec while_ = { 0, 5000000 };
+	const struct timespec moment = { 0, 5000000 };
+	uint64_t now = epoch.now;
 	pthread_t thread;
 
 	passed = 0;
 	assert_int_equal(pthread_create(&thread, NULL, synchronize_main, NULL), 0);
-	nanosleep(&while_, NULL);
+	while (__atomic_load_n(&epoch.now, __ATOMIC_RELAXED) == now)
+		sched_yield(); /* until it has begun */
+	nanosleep(&moment, NULL);
 	assert_int_equal(__atomic_load_n(&passed, __ATOMIC_ACQUIRE), 0);
 	act(&epoch, id);
 	assert_int_equal(pthread_join(thread, NULL), 0);

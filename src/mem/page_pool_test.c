@@ -426,6 +426,28 @@ static void neighbours_are_adjacent_in_steady_state(void **state)
 	test_mem_close(&mem);
 }
 
+static void the_mark_of_sharing_goes_when_a_block_is_cut_again(void **state)
+{
+	struct test_mem mem;
+	struct leat_page_pool *pool;
+	struct leat_run run;
+	unsigned int i;
+
+	(void)state;
+	test_mem_open(&mem, EXTENT);
+	pool = test_pool(mem.segment, EXTENT);
+	for (i = 0; i < 100; i++) { /* twelve times round the eight blocks */
+		run = leat_page_pool_alloc(pool, 40);
+		assert_int_equal(leat_block_of(leat_run_addr(run))->flags, 0);
+		leat_run_get(run);
+		assert_int_equal(leat_block_of(leat_run_addr(run))->flags, LEAT_BLOCK_SHARED);
+		leat_run_put(run);
+		leat_run_put(run);
+	}
+	test_pool_end(pool);
+	test_mem_close(&mem);
+}
+
 /* ---- how much memory ---- */
 
 static void growth_stops_at_the_watermark(void **state)
@@ -754,6 +776,7 @@ int main(void)
 		cmocka_unit_test(cancelling_backwards_over_a_block_border_keeps_runs_within_blocks),
 		cmocka_unit_test(trimming_the_last_run_of_a_block_keeps_runs_within_blocks),
 		cmocka_unit_test(a_trimmed_end_is_handed_out_next),
+		cmocka_unit_test(the_mark_of_sharing_goes_when_a_block_is_cut_again),
 		cmocka_unit_test(neighbours_are_adjacent_in_steady_state),
 		cmocka_unit_test(growth_stops_at_the_watermark),
 		cmocka_unit_test(a_floor_above_the_limit_is_the_limit),

@@ -483,6 +483,56 @@ static void the_last_of_several_holders_returns_the_run_once(void **state)
 	test_mem_close(&mem);
 }
 
+static uint32_t duel_round;
+
+static void duel_wait(uint32_t round)
+{
+	unsigned int spins = 0;
+
+	while (__atomic_load_n(&duel_round, __ATOMIC_ACQUIRE) < round)
+		if (++spins % 4096 == 0)
+			sched_yield();
+}
+
+static void *duel_main(void *arg)
+{
+	uint32_t round, rounds = *(unsigned int *)arg;
+
+	for (round = 1; round <= rounds; round++) {
+		duel_wait(2 * round - 1);
+		leat_run_put(shared_run);
+		__atomic_store_n(&duel_round, 2 * round, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+/** Two put at the same moment, each of whom has seen the other's reference. */
+static void two_holders_who_put_at_once_return_the_run_once(void **state)
+{
+	unsigned int round, rounds = TEST_ROUNDS(200000u);
+	struct test_mem mem;
+	struct leat_page_pool *pool;
+	pthread_t thread;
+
+	(void)state;
+	test_mem_open(&mem, EXTENT);
+	pool = test_pool(mem.segment, EXTENT);
+	duel_round = 0;
+	assert_int_equal(pthread_create(&thread, NULL, duel_main, &rounds), 0);
+	for (round = 1; round <= rounds; round++) {
+		shared_run = leat_page_pool_alloc(pool, 1);
+		leat_run_get(shared_run);
+		__atomic_store_n(&duel_round, 2 * round - 1, __ATOMIC_RELEASE);
+		leat_run_put(shared_run);
+		duel_wait(2 * round);
+		leat_page_pool_drain(pool);
+		assert_int_equal(test_outstanding(pool), 0);
+	}
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	test_pool_end(pool);
+	test_mem_close(&mem);
+}
+
 /* ---- the end of a pool ---- */
 
 #define END_RETURNERS 3u
@@ -640,35 +690,51 @@ static void no_wake_up_is_lost(void **state)
 {
 	(void)state;
 	sleep_and_be_woken(1, TEST_ROUNDS(2500u));
-	sleep_and_be_woken(3, TEST_ROUNDS(15000u));
+	sleep_and_be_woken(3, TEST_ROUNDS(8000u));
 }
 
-static void a_pool_destroyed_while_it_is_woken_calls_nobody_later(void **state)
+/** What a wake function that takes its time counts. */
+struct slow_wake {
+	uint32_t begun, ended;
+};
+
+static void wake_slowly(void *arg)
 {
-	unsigned int round, rounds = TEST_ROUNDS(1500u);
+	const struct timespec moment = { 0, 100000 };
+	struct slow_wake *slow = arg;
+
+	__atomic_fetch_add(&slow->begun, 1, __ATOMIC_SEQ_CST);
+	nanosleep(&moment, NULL);
+	__atomic_fetch_add(&slow->ended, 1, __ATOMIC_SEQ_CST);
+}
+
+static void destroy_waits_for_who_is_inside_wake(void **state)
+{
+	unsigned int round, rounds = TEST_ROUNDS(500u);
+	struct slow_wake slow = { 0, 0 };
 	struct test_mem mem;
 
 	(void)state;
 	test_mem_open(&mem, EXTENT);
 	returners_start(END_RETURNERS);
 	for (round = 0; round < rounds; round++) {
-		struct leat_page_pool_opts opts = { .size = sizeof(opts), .limit = EXTENT, .wake = wake };
+		struct leat_page_pool_opts opts = { .size = sizeof(opts), .limit = EXTENT, .wake = wake_slowly };
+		uint32_t begun = slow.begun;
 		struct leat_page_pool *pool;
 		uint64_t seed = round + 1;
-		sem_t *sem = malloc(sizeof(*sem));
 
-		assert_non_null(sem);
-		sem_init(sem, 0, 0);
-		opts.wake_arg = sem;
+		opts.wake_arg = &slow;
 		assert_int_equal(leat_page_pool_create(mem.segment, &opts, &pool), 0);
 		leat_page_pool_own(pool);
-		scatter(pool, &seed);
 		leat_page_pool_wait_prepare(pool);
+		scatter(pool, &seed);
+		while (round % 4 && __atomic_load_n(&slow.begun, __ATOMIC_SEQ_CST) == begun)
+			sched_yield(); /* three times of four it is sure to be called */
 		leat_page_pool_destroy(pool);
-		sem_destroy(sem);
-		memset(sem, 0xff, sizeof(*sem));
-		free(sem); /* a late call is found by the address sanitizer */
+		begun = __atomic_load_n(&slow.begun, __ATOMIC_SEQ_CST);
+		assert_int_equal(__atomic_load_n(&slow.ended, __ATOMIC_SEQ_CST), begun);
 		scatter_wait();
+		assert_int_equal(__atomic_load_n(&slow.begun, __ATOMIC_SEQ_CST), begun); /* and nobody comes later */
 		assert_int_equal(leat_segment_committed(mem.segment), 0);
 	}
 	returners_end(END_RETURNERS);
@@ -721,11 +787,12 @@ int main(void)
 		cmocka_unit_test(a_thread_without_memory_for_its_ring_uses_the_shared_one),
 		cmocka_unit_test(a_lost_doorbell_is_made_good_before_memory_is_short),
 		cmocka_unit_test(the_last_of_several_holders_returns_the_run_once),
+		cmocka_unit_test(two_holders_who_put_at_once_return_the_run_once),
 		cmocka_unit_test(a_pool_destroyed_in_flight_goes_with_the_last_return),
 		cmocka_unit_test(an_arena_destroyed_in_flight_goes_with_the_last_return),
 		cmocka_unit_test(a_pool_changes_owners_without_loss),
 		cmocka_unit_test(no_wake_up_is_lost),
-		cmocka_unit_test(a_pool_destroyed_while_it_is_woken_calls_nobody_later),
+		cmocka_unit_test(destroy_waits_for_who_is_inside_wake),
 	};
 
 	return cmocka_run_group_tests_name("remote_return", tests, NULL, NULL);
