@@ -85,7 +85,7 @@ struct leat_arena_opts {
 
 /**
  * Reserves an arena's addresses; no memory is committed. @opts may be NULL. *control*.
- * Returns 0; -EINVAL, -E2BIG (options); -ENOMEM when the address space has no such hole (see ulimit -v).
+ * Returns 0; -EINVAL, -E2BIG (options); -ENOMEM; -ENOSPC when the address space has no such hole (see ulimit -v).
  */
 LEAT_API int leat_arena_create(const struct leat_arena_opts *opts, struct leat_arena **arena);
 

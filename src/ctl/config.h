@@ -24,16 +24,42 @@ struct leat_config_port {
 	void *opts; /* of driver->opts_size */
 };
 
+/** Where a program of an object file says what the object is to be like. */
+struct leat_config_tuning {
+	struct leat_yaml_pos pos;
+	const struct leat_yaml_node *set;     /* NAME: value of a global variable; or NULL */
+	const struct leat_yaml_node *maps;    /* NAME: { key: value } initial elements; or NULL */
+	const struct leat_yaml_node *entries; /* NAME: number of entries; or NULL */
+};
+
+/** One object file, loaded once for all programs that name it (and the same instance). */
+struct leat_config_object {
+	const char *path;     /* as in the file */
+	const char *instance; /* or NULL */
+	struct leat_yaml_pos pos;
+};
+
+#define LEAT_CONFIG_NO_OBJECT UINT32_MAX
+
+/** A program: a built-in, or one of an object. */
 struct leat_config_prog {
 	char name[LEAT_CONFIG_NAME_SIZE];
 	struct leat_yaml_pos pos;
-	const struct leat_xdp_builtin *builtin;
-	void *priv; /* of builtin->priv_size; the running program uses it */
+	const struct leat_xdp_builtin *builtin; /* NULL: of an object */
+	void *priv;                   /* of builtin->priv_size; the running program uses it */
+	uint32_t object;              /* index, or LEAT_CONFIG_NO_OBJECT */
+	const char *prog;             /* its name in the object; NULL: the only one */
+	struct leat_config_tuning tuning;
+	uint32_t run_prio;            /* 0: what the program itself says */
+	uint32_t chain_actions;       /* 0: what the program itself says */
 };
 
+/** The programs of one port. */
 struct leat_config_attach {
 	struct leat_yaml_pos pos;
-	unsigned int port, prog; /* indices */
+	unsigned int port;                     /* index */
+	unsigned int n_progs;
+	unsigned int prog[LEAT_XDP_CHAIN_MAX]; /* indices */
 };
 
 struct leat_config_bridge {
@@ -48,8 +74,10 @@ struct leat_config_bridge {
 struct leat_config {
 	char *file; /* name for messages */
 	uint32_t workers;
-	unsigned int n_ports, n_progs, n_attach, n_bridges;
+	struct leat_yaml_tree *tree; /* what paths, names and tunings point into */
+	unsigned int n_ports, n_objects, n_progs, n_attach, n_bridges;
 	struct leat_config_port *ports;
+	struct leat_config_object *objects;
 	struct leat_config_prog *progs;
 	struct leat_config_attach *attach;
 	struct leat_config_bridge *bridges;
@@ -63,5 +91,8 @@ int leat_config_parse(const char *text, size_t len, const char *file, struct lea
 		      struct leat_config **config);
 /** NULL is allowed. Nothing made from the configuration may be in use any more. */
 void leat_config_free(struct leat_config *config);
+
+/** Frees what config_progs.c has made. */
+void leat_config_free_progs(struct leat_config *config);
 
 #endif

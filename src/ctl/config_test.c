@@ -215,12 +215,12 @@ static void programs(void **state)
 	static const struct bad all[] = {
 		{ .text = PORTS "programs: [pass]\n", .mistakes = { { 2, 11, "programs", "must be a mapping of names" } } },
 		{ .text = PORTS "programs:\n  p: pass\n  q: {}\n  r: { builtin: }\n  s: { builtin: refelct }\n"
-				"  t: { object: x.o, prog: y }\n  'u v': { builtin: pass }\n",
-		  .mistakes = { { 3, 6, "programs.p", "must be a mapping, like { builtin: pass }" },
+				"  t: { object: x.o, builtin: pass }\n  'u v': { builtin: pass }\n",
+		  .mistakes = { { 3, 6, "programs.p", "must be a mapping, like { object: " },
 				{ 4, 3, "programs.q", "'builtin' is missing; known: " },
 				{ 5, 8, "programs.r.builtin", "has no value" },
 				{ 6, 17, "programs.s.builtin", "unknown built-in program 'refelct' (did you mean 'reflect'?)" },
-				{ 7, 8, "programs.t.object", "eBPF objects are not supported yet" },
+				{ 7, 3, "programs.t", "either an 'object' or a 'builtin', not both" },
 				{ 8, 3, "programs", "'u v' is not a valid name" } } },
 		{ .text = PORTS "programs:\n  p: { builtin: pass, port: 1 }\n  q: { builtin: drop-udp-port }\n"
 				"  r: { builtin: drop-udp-port, port: 65536 }\n  s: { builtin: redirect }\n",
@@ -228,6 +228,17 @@ static void programs(void **state)
 				{ 4, 3, "programs.q", "'port' is missing" },
 				{ 5, 38, "programs.r.port", "must be 1..65535, not 65536" },
 				{ 6, 3, "programs.s", "'port' is missing" } } },
+		{ .text = PORTS "programs:\n  p: { builtin: pass, priority: 0, chain-call: [pass, flop] }\n"
+				"  q: { object: x.o, sett: {} }\n  r: { object: x.o, set: [a], maps: { m: 1 } }\n"
+				"  s: { object: [x.o], entries: { m: [1] }, chain-call: up }\n",
+		  .mistakes = { { 3, 33, "programs.p.priority", "must be 1..1000000, not 0" },
+				{ 3, 55, "programs.p.chain-call", "unknown action 'flop' (did you mean 'drop'?)" },
+				{ 4, 21, "programs.q", "unknown key 'sett' (did you mean 'set'?)" },
+				{ 5, 26, "programs.r.set", "must be a mapping of names" },
+				{ 5, 42, "programs.r.maps", "'m' must be a mapping of elements" },
+				{ 6, 16, "programs.s.object", "must be a single value" },
+				{ 6, 37, "programs.s.entries", "must be a single value" },
+				{ 6, 56, "programs.s.chain-call", "unknown action 'up'" } } },
 	};
 
 	(void)state;
@@ -243,12 +254,13 @@ static void attachments(void **state)
 		{ .text = PORTS PROGS "attach:\n  x: [pass]\n  a: [pas]\n  b: [pass, block]\n  c: { pass: 1 }\n",
 		  .mistakes = { { 4, 3, "attach", "unknown port 'x'; known: a, b, c" },
 				{ 5, 7, "attach.a", "unknown program 'pas' (did you mean 'pass'?)" },
-				{ 6, 13, "attach.b", "only one program on a port" },
 				{ 7, 6, "attach.c", "must be a list of programs" } } },
 		{ .text = PORTS PROGS "attach:\n  a: [[pass]]\n  b: [~]\n  a: [block]\n",
 		  .mistakes = { { 4, 7, "attach.a", "must be a single value" },
 				{ 5, 7, "attach.b", "has no value" },
 				{ 6, 3, "attach", "'a' is given twice; the first stands in line 4" } } },
+		{ .text = PORTS PROGS "attach: { a: [pass, pass, pass, pass, pass, pass, pass, pass, pass, pass, block] }\n",
+		  .mistakes = { { 3, 75, "attach.a", "'block' is one too many: a port takes 10 programs" } } },
 		{ .text = PORTS "attach: { a: [pass] }\n",
 		  .mistakes = { { 2, 15, "attach.a", "unknown program 'pass'; there is none" } } },
 	};
@@ -431,7 +443,8 @@ static void takes_a_full_one(void **state)
 	assert_string_equal(config->progs[1].builtin->name, "reflect");
 	assert_int_equal(config->n_attach, 2);
 	assert_int_equal(config->attach[1].port, 2);
-	assert_int_equal(config->attach[1].prog, 1);
+	assert_int_equal(config->attach[1].n_progs, 1);
+	assert_int_equal(config->attach[1].prog[0], 1);
 	assert_int_equal(config->n_bridges, 3);
 	assert_int_equal(config->bridges[0].entries, 4096);
 	assert_true(config->bridges[0].ageing_ns == UINT64_C(300000000000));

@@ -2,8 +2,8 @@
 /*
  * datapath.c: a configuration made into a datapath. Control thread.
  *
- * Making goes in the order in which things need each other: net, ports, links between ports, programs, attachments,
- * bridges. Within each step everything is tried, so that one run tells all mistakes; a step with a mistake is the
+ * Making goes in the order in which things need each other: net, ports, links between ports, eBPF objects (opened,
+ * tuned, loaded, filled), programs, attachments, bridges. Within each step everything is tried, so that one run tells all mistakes; a step with a mistake is the
  * last. Destruction is the reverse. The options and the programs' memory belong to the configuration, which is freed
  * last.
  */
@@ -13,6 +13,7 @@
 #include "base/heap.h"
 #include "base/opts.h"
 #include "ctl/config.h"
+#include "ctl/objects.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,8 +22,10 @@
 struct leat_datapath {
 	struct leat_config *config;
 	struct leat_net *net;
+	struct leat_bpf_env *env; /* NULL without objects */
 	/* in the order of the configuration; NULL where not made */
 	struct leat_netdev **ports;
+	struct leat_bpf_object **objects;
 	struct leat_xdp_prog **progs;
 	struct leat_bridge **bridges;
 };
@@ -96,30 +99,85 @@ static int link_port(struct leat_datapath *dp, unsigned int i, struct leat_diag 
 	return tried(&attempt, dev->ops->link(dev, diag), "cannot be linked");
 }
 
+static int open_object(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
+{
+	struct attempt attempt = { diag, leat_diag_count(diag) };
+	int rc = 0;
+
+	if (!dp->env)
+		rc = leat_xdp_bpf_env_create(dp->net, NULL, &dp->env);
+	if (!rc)
+		rc = leat_objects_open(dp->config, i, dp->env, diag, &dp->objects[i]);
+	return tried(&attempt, rc, "the object cannot be opened");
+}
+
+static int tune_object(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
+{
+	const struct leat_config_prog *prog = &dp->config->progs[i];
+
+	return prog->builtin ? 0 : leat_objects_tune(dp->config, prog, dp->objects[prog->object], diag);
+}
+
+static int load_object(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
+{
+	const struct leat_config_object *object = &dp->config->objects[i];
+	struct attempt attempt = { diag, leat_diag_count(diag) };
+
+	leat_diag_at(diag, dp->config->file, object->pos.line, object->pos.column, "programs");
+	return tried(&attempt, leat_bpf_object_load(dp->objects[i], NULL, diag), "the object cannot be loaded");
+}
+
+static int fill_object(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
+{
+	const struct leat_config_prog *prog = &dp->config->progs[i];
+
+	return prog->builtin ? 0 : leat_objects_fill(dp->config, prog, dp->objects[prog->object], dp->net, diag);
+}
+
+static int create_builtin(struct leat_datapath *dp, unsigned int i, struct leat_xdp_prog_opts *opts,
+			  struct leat_diag *diag)
+{
+	const struct leat_config_prog *prog = &dp->config->progs[i];
+	int rc = prog->builtin->resolve ? prog->builtin->resolve(dp->net, prog->priv, diag) : 0;
+
+	opts->fn = prog->builtin->fn;
+	opts->priv = prog->priv;
+	return rc ? rc : leat_xdp_prog_create(dp->net, opts, &dp->progs[i]);
+}
+
 static int create_prog(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
 {
 	const struct leat_config_prog *prog = &dp->config->progs[i];
 	struct leat_xdp_prog_opts opts = {
 		.size = sizeof(opts),
 		.name = prog->name,
-		.fn = prog->builtin->fn,
-		.priv = prog->priv,
+		.run_prio = prog->run_prio,
+		.chain_actions = prog->chain_actions,
 	};
 	struct attempt attempt = try_at(dp, diag, prog->pos, "programs", prog->name);
-	int rc = prog->builtin->resolve ? prog->builtin->resolve(dp->net, prog->priv, diag) : 0;
+	struct leat_bpf_prog *bpf;
+	int rc;
 
-	if (!rc)
-		rc = leat_xdp_prog_create(dp->net, &opts, &dp->progs[i]);
+	if (prog->builtin) {
+		rc = create_builtin(dp, i, &opts, diag);
+	} else {
+		bpf = leat_objects_prog(dp->config, prog, dp->objects[prog->object], diag);
+		rc = bpf ? leat_xdp_prog_create_bpf(dp->net, bpf, &opts, &dp->progs[i]) : -EINVAL;
+	}
 	return tried(&attempt, rc, "cannot be made");
 }
 
-static int attach_prog(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
+static int attach_progs(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
 {
 	const struct leat_config_attach *attach = &dp->config->attach[i];
 	struct attempt attempt = try_at(dp, diag, attach->pos, "attach", dp->config->ports[attach->port].name);
+	struct leat_xdp_prog *progs[LEAT_XDP_CHAIN_MAX];
+	unsigned int n;
 
-	return tried(&attempt, leat_xdp_attach(dp->ports[attach->port], dp->progs[attach->prog]),
-		     "the program cannot be attached");
+	for (n = 0; n < attach->n_progs; n++)
+		progs[n] = dp->progs[attach->prog[n]];
+	return tried(&attempt, leat_xdp_attach_chain(dp->ports[attach->port], progs, n),
+		     "the programs cannot be attached");
 }
 
 static int create_bridge(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
@@ -157,9 +215,10 @@ static int make_room(struct leat_datapath *dp)
 	const struct leat_config *config = dp->config;
 
 	dp->ports = leat_heap_zalloc(config->n_ports * sizeof(struct leat_netdev *));
+	dp->objects = leat_heap_zalloc(config->n_objects * sizeof(struct leat_bpf_object *));
 	dp->progs = leat_heap_zalloc(config->n_progs * sizeof(struct leat_xdp_prog *));
 	dp->bridges = leat_heap_zalloc(config->n_bridges * sizeof(struct leat_bridge *));
-	return dp->ports && dp->progs && dp->bridges ? 0 : -ENOMEM;
+	return dp->ports && dp->objects && dp->progs && dp->bridges ? 0 : -ENOMEM;
 }
 
 static int make_all(struct leat_datapath *dp, const struct leat_datapath_opts *opts, struct leat_diag *diag)
@@ -169,8 +228,10 @@ static int make_all(struct leat_datapath *dp, const struct leat_datapath_opts *o
 		unsigned int n;
 		step_fn *fn;
 	} steps[] = {
-		{ config->n_ports, create_port },  { config->n_ports, link_port },
-		{ config->n_progs, create_prog },  { config->n_attach, attach_prog },
+		{ config->n_ports, create_port },     { config->n_ports, link_port },
+		{ config->n_objects, open_object },   { config->n_progs, tune_object },
+		{ config->n_objects, load_object },   { config->n_progs, fill_object },
+		{ config->n_progs, create_prog },     { config->n_attach, attach_progs },
 		{ config->n_bridges, create_bridge },
 	};
 	size_t i;
@@ -305,6 +366,12 @@ void leat_datapath_stop(struct leat_datapath *dp)
 	close_ports(dp);
 }
 
+static void detach(struct leat_netdev *dev, void *arg)
+{
+	(void)arg;
+	leat_xdp_attach(dev, NULL);
+}
+
 void leat_datapath_destroy(struct leat_datapath *dp)
 {
 	unsigned int i;
@@ -315,12 +382,18 @@ void leat_datapath_destroy(struct leat_datapath *dp)
 		leat_net_stop(dp->net);
 	for (i = dp->bridges ? dp->config->n_bridges : 0; i-- > 0;)
 		leat_bridge_destroy(dp->bridges[i]);
+	if (dp->net)
+		leat_net_for_each_port(dp->net, detach, NULL);
 	for (i = dp->progs ? dp->config->n_progs : 0; i-- > 0;)
 		leat_xdp_prog_put(dp->progs[i]);
+	for (i = dp->objects ? dp->config->n_objects : 0; i-- > 0;)
+		leat_bpf_object_close(dp->objects[i]);
+	leat_bpf_env_destroy(dp->env); /* its grace periods are the net's */
 	if (dp->net)
 		leat_net_destroy(dp->net);
 	leat_heap_free(dp->bridges);
 	leat_heap_free(dp->progs);
+	leat_heap_free(dp->objects);
 	leat_heap_free(dp->ports);
 	leat_config_free(dp->config);
 	leat_heap_free(dp);

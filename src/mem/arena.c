@@ -152,20 +152,21 @@ static void put_spare(struct leat_arena *arena)
 	pthread_mutex_unlock(&spare_lock);
 }
 
-static struct leat_arena *reserve_arena(uint64_t data_size)
+static int reserve_arena(uint64_t data_size, struct leat_arena **out)
 {
 	struct leat_arena *arena = leat_heap_zalloc(sizeof(*arena));
 
 	if (!arena)
-		return NULL;
+		return -ENOMEM;
 	arena->base = reserve(data_size);
 	if (!arena->base) {
 		leat_heap_free(arena);
-		return NULL;
+		return -ENOSPC;
 	}
 	arena->data_size = data_size;
 	pthread_mutex_init(&arena->lock, NULL);
-	return arena;
+	*out = arena;
+	return 0;
 }
 
 /* ---- arena ---- */
@@ -185,9 +186,9 @@ int leat_arena_create(const struct leat_arena_opts *opts, struct leat_arena **ou
 	own.data_size = (own.data_size + LEAT_EXTENT_SIZE - 1) & ~(uint64_t)(LEAT_EXTENT_SIZE - 1);
 	arena = take_spare(own.data_size);
 	if (!arena)
-		arena = reserve_arena(own.data_size);
-	if (!arena)
-		return -ENOMEM;
+		err = reserve_arena(own.data_size, &arena);
+	if (err)
+		return err;
 	if (!leat_extent_map_init(&arena->map, (uint32_t)(own.data_size >> LEAT_EXTENT_SHIFT))) {
 		put_spare(arena);
 		return -ENOMEM;

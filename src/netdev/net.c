@@ -21,7 +21,7 @@ static int create_arena(struct leat_net *net, uint64_t *size)
 	struct leat_arena_opts opts = { .size = sizeof(opts), .data_size = *size ? *size : LEAT_ARENA_DATA_MAX };
 	int err = leat_arena_create(&opts, &net->arena);
 
-	while (err == -ENOMEM && !*size && opts.data_size > ARENA_SIZE_LEAST) {
+	while (err == -ENOSPC && !*size && opts.data_size > ARENA_SIZE_LEAST) {
 		opts.data_size /= 2;
 		err = leat_arena_create(&opts, &net->arena);
 	}

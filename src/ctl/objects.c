@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * objects.c: the eBPF objects of a configuration: found, opened, their variables set and their maps filled. Control
+ * thread.
+ *
+ * A relative path is looked for in the folder of the configuration file, then in the folders of LEAT_OBJECT_PATH, then
+ * in "examples/bpf" beside the running program (a build tree), then where this library installs its examples.
+ */
+#include "ctl/objects.h"
+
+#include "base/heap.h"
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef LEAT_OBJECT_DIR
+#define LEAT_OBJECT_DIR "/usr/local/lib/leat/bpf"
+#endif
+
+void leat_objects_at(struct leat_diag *diag, const struct leat_config *config, struct leat_yaml_pos pos,
+		     const char *prog, const char *key)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "programs.%s%s%s", prog, key ? "." : "", key ? key : "");
+	leat_diag_at(diag, config->file, pos.line, pos.column, path);
+}
+
+/* ---- finding the file ---- */
+
+/** "FOLDER/FILE" into @buf if there is such a file. */
+static bool found_in(const char *folder, size_t len, const char *file, char *buf, size_t size)
+{
+	int n = snprintf(buf, size, "%.*s/%s", (int)len, folder, file);
+
+	return n > 0 && (size_t)n < size && !access(buf, F_OK);
+}
+
+static bool found_in_path(const char *folders, const char *file, char *buf, size_t size)
+{
+	size_t len;
+
+	for (; folders && *folders; folders += len + (folders[len] == ':')) {
+		len = strcspn(folders, ":");
+		if (len && found_in(folders, len, file, buf, size))
+			return true;
+	}
+	return false;
+}
+
+static bool found_beside_program(const char *file, char *buf, size_t size)
+{
+	char self[PATH_MAX + 16];
+	ssize_t n = readlink("/proc/self/exe", self, PATH_MAX);
+	char *slash;
+
+	if (n <= 0)
+		return false;
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	if (!slash)
+		return false;
+	strcpy(slash, "/examples/bpf");
+	return found_in(self, strlen(self), file, buf, size);
+}
+
+/** The path of an object as it is to be opened. */
+static const char *resolve(const struct leat_config *config, const char *path, char *buf, size_t size)
+{
+	const char *slash = strrchr(config->file, '/');
+
+	if (*path == '/' || (slash && found_in(config->file, (size_t)(slash - config->file), path, buf, size)) ||
+	    (!slash && !access(path, F_OK)))
+		return *path == '/' || !slash ? path : buf;
+	if (found_in_path(getenv("LEAT_OBJECT_PATH"), path, buf, size) || found_beside_program(path, buf, size) ||
+	    found_in(LEAT_OBJECT_DIR, strlen(LEAT_OBJECT_DIR), path, buf, size))
+		return buf;
+	return path;
+}
+
+int leat_objects_open(const struct leat_config *config, unsigned int idx, struct leat_bpf_env *env,
+		      struct leat_diag *diag, struct leat_bpf_object **obj)
+{
+	const struct leat_config_object *object = &config->objects[idx];
+	char buf[PATH_MAX];
+
+	leat_diag_at(diag, config->file, object->pos.line, object->pos.column, "programs");
+	return leat_bpf_object_open(env, resolve(config, object->path, buf, sizeof(buf)), NULL, diag, obj);
+}
+
+/* ---- before load ---- */
+
+static int worse(int rc, int more)
+{
+	return !rc || more == -ENOMEM ? (more ? more : rc) : rc;
+}
+
+static int set_size(struct leat_bpf_object *obj, const struct leat_yaml_node *node, struct leat_diag *diag)
+{
+	static const struct leat_param entries = { .name = "entries", .kind = LEAT_PARAM_U32, .min = 1,
+						   .max = UINT32_MAX };
+	uint32_t n = 0;
+	int rc = leat_param_set(&entries, &n, node->text, diag);
+
+	if (rc)
+		return rc;
+	rc = leat_bpf_object_resize(obj, node->key, n);
+	if (rc == -ENOENT)
+		leat_diag_add(diag, "the object has no map '%.40s'", node->key);
+	else if (rc)
+		leat_diag_add(diag, "map '%.40s' cannot have %u entries", node->key, n);
+	return rc;
+}
+
+int leat_objects_tune(const struct leat_config *config, const struct leat_config_prog *prog,
+		      struct leat_bpf_object *obj, struct leat_diag *diag)
+{
+	const struct leat_config_tuning *tuning = &prog->tuning;
+	const struct leat_yaml_node *node;
+	int rc = 0;
+
+	for (node = tuning->set ? tuning->set->first : NULL; node; node = node->next) {
+		leat_objects_at(diag, config, node->pos, prog->name, "set");
+		rc = worse(rc, leat_bpf_object_set(obj, node->key, node->text, diag));
+	}
+	for (node = tuning->entries ? tuning->entries->first : NULL; node; node = node->next) {
+		leat_objects_at(diag, config, node->pos, prog->name, "entries");
+		rc = worse(rc, set_size(obj, node, diag));
+	}
+	return rc;
+}
+
+/* ---- after load ---- */
+
+struct leat_bpf_prog *leat_objects_prog(const struct leat_config *config, const struct leat_config_prog *prog,
+					struct leat_bpf_object *obj, struct leat_diag *diag)
+{
+	struct leat_bpf_prog *found, *only = leat_bpf_object_prog_get(obj, 0);
+	char names[256] = "";
+	size_t len = 0;
+	unsigned int i;
+
+	leat_objects_at(diag, config, prog->pos, prog->name, NULL);
+	if (!prog->prog && only && !leat_bpf_object_prog_get(obj, 1))
+		return only;
+	found = prog->prog ? leat_bpf_object_prog_find(obj, prog->prog) : NULL;
+	if (found)
+		return found;
+	for (i = 0; (found = leat_bpf_object_prog_get(obj, i)) && len < sizeof(names); i++)
+		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s", i ? ", " : "",
+					leat_bpf_prog_name(found));
+	if (!only)
+		leat_diag_add(diag, "the object has no XDP program");
+	else if (prog->prog)
+		leat_diag_add(diag, "the object has no program '%.40s'; it has: %s", prog->prog, names);
+	else
+		leat_diag_add(diag, "the object has several programs, so 'prog' must name one of: %s", names);
+	return NULL;
+}
+
+/** One element on its way into a map. */
+struct element {
+	struct leat_bpf_map *map;
+	struct leat_bpf_map_info info;
+	uint8_t *key;
+	uint8_t *values; /* info.value_bytes */
+};
+
+/** A value that names a port, for maps of ports. */
+static bool is_port(const struct element *e, struct leat_net *net, const char *text)
+{
+	const struct leat_netdev *dev;
+
+	if (e->info.type != BPF_MAP_TYPE_DEVMAP && e->info.type != BPF_MAP_TYPE_DEVMAP_HASH)
+		return false;
+	dev = leat_netdev_find(net, text);
+	if (dev)
+		memcpy(e->values, &dev->index, sizeof(dev->index));
+	return dev;
+}
+
+static int write_element(struct element *e, struct leat_net *net, const struct leat_yaml_node *node,
+			 struct leat_diag *diag)
+{
+	uint32_t off, stride = (e->info.value_size + 7) & ~7u;
+	int rc = leat_bpf_map_parse_key(e->map, node->key, e->key, diag);
+
+	if (!rc && !is_port(e, net, node->text))
+		rc = leat_bpf_map_parse_value(e->map, node->text, e->values, diag);
+	if (rc)
+		return rc;
+	for (off = stride; e->info.per_cpu && off < e->info.value_bytes; off += stride)
+		memcpy(e->values + off, e->values, e->info.value_size);
+	rc = leat_bpf_map_update(e->map, e->key, e->values, BPF_ANY);
+	if (rc)
+		leat_diag_add(diag, "map '%s' does not take the element: %s", e->info.name, strerror(-rc));
+	return rc;
+}
+
+static int fill_map(const struct leat_config *config, const struct leat_config_prog *prog, struct leat_bpf_map *map,
+		    const struct leat_yaml_node *elements, struct leat_net *net, struct leat_diag *diag)
+{
+	const struct leat_yaml_node *node;
+	struct element e = { .map = map };
+	int rc = 0;
+
+	leat_bpf_map_info(map, &e.info);
+	e.key = leat_heap_zalloc(e.info.key_size);
+	e.values = leat_heap_zalloc(e.info.value_bytes);
+	if (!e.key || !e.values)
+		rc = -ENOMEM;
+	for (node = elements->first; !rc && node; node = node->next) {
+		leat_objects_at(diag, config, node->key_pos, prog->name, "maps");
+		memset(e.values, 0, e.info.value_bytes);
+		if (node->kind == LEAT_YAML_SCALAR) {
+			rc = write_element(&e, net, node, diag);
+		} else {
+			leat_diag_add(diag, "'%.40s' must have a single value", node->key);
+			rc = -EINVAL;
+		}
+	}
+	leat_heap_free(e.key);
+	leat_heap_free(e.values);
+	return rc;
+}
+
+int leat_objects_fill(const struct leat_config *config, const struct leat_config_prog *prog,
+		      struct leat_bpf_object *obj, struct leat_net *net, struct leat_diag *diag)
+{
+	const struct leat_yaml_node *node;
+	struct leat_bpf_map *map;
+	int rc = 0;
+
+	for (node = prog->tuning.maps ? prog->tuning.maps->first : NULL; node; node = node->next) {
+		leat_objects_at(diag, config, node->key_pos, prog->name, "maps");
+		map = leat_bpf_object_map_find(obj, node->key);
+		if (!map)
+			leat_diag_add(diag, "the object has no map '%.40s'", node->key);
+		rc = worse(rc, map ? fill_map(config, prog, map, node, net, diag) : -ENOENT);
+	}
+	return rc;
+}
