@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_run.h: programs in tests, without a loader: an environment, maps, programs from arrays of instructions, and a
+ * packet of exactly its size, so that a sanitizer sees the first byte outside.
+ */
+#ifndef LEAT_BPF_TEST_RUN_H
+#define LEAT_BPF_TEST_RUN_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/heap.h"
+#include "bpf/env.h"
+#include "bpf/map.h"
+#include "bpf/prog.h"
+#include "bpf/test_asm.h"
+
+#define TEST_MAPS 8u
+#define TEST_PROGS 40u
+
+struct test_bpf {
+	struct leat_bpf_env *env;
+	struct leat_bpf_object obj;
+	struct leat_bpf_map map[TEST_MAPS];
+	struct leat_bpf_prog prog[TEST_PROGS];
+	char said[1024]; /* the verifier's sentence */
+	struct leat_xdp_rxq rxq;
+	struct leat_xdp_buff xdp;
+	uint8_t *packet; /* as allocated */
+	struct leat_bpf_run last;
+};
+
+static inline int test_bpf_begin(struct test_bpf *t, uint64_t fuel)
+{
+	struct leat_bpf_env_opts opts = { .size = sizeof(opts), .cpus = 2, .fuel = fuel, .replay = true, .seed = 1 };
+
+	memset(t, 0, sizeof(*t));
+	t->obj.map = t->map;
+	t->obj.prog = t->prog;
+	t->rxq.port = 7;
+	t->rxq.queue = 3;
+	if (leat_bpf_env_create(&opts, &t->env))
+		return -1;
+	t->obj.env = t->env;
+	return 0;
+}
+
+/** Adds a map; returns its number, or -1. */
+static inline int test_bpf_map(struct test_bpf *t, uint32_t type, uint32_t key, uint32_t value, uint32_t max,
+			       uint32_t flags)
+{
+	struct leat_bpf_map *map = &t->map[t->obj.n_maps];
+
+	map->type = leat_bpf_map_type_find(type);
+	map->env = t->env;
+	map->obj = &t->obj;
+	map->number = t->obj.n_maps;
+	map->key_size = key;
+	map->value_size = value;
+	map->value_stride = (value + 7) & ~7u;
+	map->max_entries = max;
+	map->map_flags = flags;
+	map->cpus = 2;
+	snprintf(map->name, sizeof(map->name), "map%u", map->number);
+	if (!map->type || leat_bpf_map_create(map, NULL))
+		return -1;
+	map->made = true;
+	return (int)t->obj.n_maps++;
+}
+
+/** Adds a program and verifies it; returns what the verifier said, its sentence in t->said. */
+static inline int test_bpf_verify(struct test_bpf *t, const struct bpf_insn *insns, uint32_t n)
+{
+	struct leat_bpf_prog *prog = &t->prog[t->obj.n_progs];
+	struct leat_diag *diag = leat_diag_create();
+	int err;
+
+	memset(prog, 0, sizeof(*prog));
+	prog->obj = &t->obj;
+	prog->name = "test";
+	prog->section = "xdp";
+	prog->number = t->obj.n_progs++;
+	prog->insn = insns;
+	prog->n_insns = n;
+	err = leat_bpf_verify(prog, diag);
+	snprintf(t->said, sizeof(t->said), "%s", leat_diag_count(diag) ? leat_diag_get(diag, 0)->message : "");
+	leat_diag_destroy(diag);
+	return err;
+}
+
+/** Adds a program that must be good; returns its number, or -1. */
+static inline int test_bpf_prog(struct test_bpf *t, const struct bpf_insn *insns, uint32_t n)
+{
+	struct leat_bpf_prog *prog = &t->prog[t->obj.n_progs];
+
+	if (test_bpf_verify(t, insns, n)) {
+		fprintf(stderr, "# %s\n", t->said);
+		return -1;
+	}
+	prog->trap = leat_heap_zalloc(n * sizeof(*prog->trap));
+	if (!prog->trap || leat_bpf_interp_prepare(prog))
+		return -1;
+	prog->loaded = true;
+	return (int)prog->number;
+}
+
+/** A new packet of @len bytes with @meta bytes of metadata before it, and nothing before and after. */
+static inline void test_bpf_packet(struct test_bpf *t, const void *bytes, uint32_t len, uint32_t meta)
+{
+	free(t->packet);
+	t->packet = malloc(len + meta ? len + meta : 1);
+	if (!t->packet)
+		abort();
+	memset(t->packet, 0xee, meta);
+	if (bytes)
+		memcpy(t->packet + meta, bytes, len);
+	else
+		memset(t->packet + meta, 0, len);
+	memset(&t->xdp, 0, sizeof(t->xdp));
+	t->xdp.data_meta = t->packet;
+	t->xdp.data = t->packet + meta;
+	t->xdp.data_end = t->xdp.data + len;
+	t->xdp.rxq = &t->rxq;
+}
+
+/** Runs program @number on the packet; the run stays in t->last. */
+static inline uint64_t test_bpf_run(struct test_bpf *t, int number)
+{
+	uint64_t r0;
+
+	t->last = (struct leat_bpf_run){
+		.xdp = &t->xdp, .prog = &t->prog[number], .env = t->env, .fuel = t->env->fuel,
+		.stack = t->env->cpu[0].stack,
+	};
+	r0 = leat_bpf_interp_run(&t->last);
+	leat_bpf_run_drop_records(&t->last);
+	return r0;
+}
+
+static inline void test_bpf_drop_progs(struct test_bpf *t)
+{
+	while (t->obj.n_progs) {
+		t->obj.n_progs--;
+		leat_heap_free(t->prog[t->obj.n_progs].aux);
+		leat_heap_free(t->prog[t->obj.n_progs].op);
+		leat_heap_free(t->prog[t->obj.n_progs].trap);
+	}
+}
+
+static inline void test_bpf_end(struct test_bpf *t)
+{
+	test_bpf_drop_progs(t);
+	while (t->obj.n_maps)
+		leat_bpf_map_destroy(&t->map[--t->obj.n_maps]);
+	free(t->packet);
+	leat_bpf_env_destroy(t->env);
+}
+
+#endif
