@@ -216,16 +216,13 @@ void leat_rx_frame(struct leat_rx *rx, struct leat_xdp_frame *frame)
 
 void leat_rx_skb(struct leat_rx *rx, struct leat_skb *skb)
 {
-	struct leat_xdp_frame *frame;
 	struct leat_xdp_buff xdp;
 	enum leat_drop_reason reason;
 
 	if (!arrived(rx, leat_skb_headlen(skb), skb->len)) {
 		reason = LEAT_DROP_RUNT;
 	} else if (rx->chain) {
-		frame = leat_skb_to_xdp_frame(rx->worker->objs, skb);
-		if (frame) {
-			leat_xdp_frame_to_buff(frame, &xdp);
+		if (!leat_skb_to_xdp_buff(rx->worker->objs, skb, &xdp)) {
 			own(rx, &xdp);
 			run_program_on_travelled(rx, &xdp);
 			return;
