@@ -8,7 +8,7 @@
 #include <leat/datapath.h>
 #include <stdio.h>
 
-/* What `leat` ends with; documented in `leat run --help`. */
+/* What `leat` ends with; documented in `leat run --help` and `leat replay --help`. */
 enum exit_code {
 	EXIT_GOOD = 0,
 	EXIT_CONFIG = 1,  /* the configuration is wrong, or the datapath could not start */
@@ -16,6 +16,7 @@ enum exit_code {
 	EXIT_IDLE = 3,    /* --expect-traffic, and no packet reached an end */
 	EXIT_FAILED = 4,  /* a port failed during the run */
 	EXIT_LEAK = 5,    /* buffers were outstanding at the end */
+	EXIT_TRAPS = 6,   /* replay: the program was ended by traps */
 };
 
 /** One command: a row of the table in main.c. */
@@ -29,6 +30,10 @@ struct command {
 
 int run_command(int argc, char **argv, const struct command *self);
 extern const char run_help[];
+/** Prints what is in @diag to standard error, or @rc about @file when nothing is. */
+void print_mistakes(const struct leat_diag *diag, int rc, const char *file);
+int replay_command(int argc, char **argv, const struct command *self);
+extern const char replay_help[];
 
 /* ---- table.c ---- */
 

@@ -17,6 +17,9 @@ static const char help_help[] =
 
 static const struct command commands[] = {
 	{ "run", "run a datapath from a configuration file", run_help, run_command },
+#ifdef LEAT_HAVE_PCAP
+	{ "replay", "run an eBPF object on a capture", replay_help, replay_command },
+#endif
 	{ "help", "show this text, or that of a command", help_help, help_command },
 };
 

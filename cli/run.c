@@ -175,7 +175,7 @@ static void release_notes(struct notes *notes)
 	notes->hold = false;
 }
 
-static void print_mistakes(const struct leat_diag *diag, int rc, const char *file)
+void print_mistakes(const struct leat_diag *diag, int rc, const char *file)
 {
 	const struct leat_diag_entry *entry;
 	char line[6000];

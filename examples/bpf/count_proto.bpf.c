@@ -30,6 +30,9 @@ struct event {
 	__u32 length;
 };
 
+/* Compilers describe only types of globals: with this, leat knows the members of what is told. */
+const struct event *event_type;
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
 	__uint(max_entries, 1024);

@@ -179,6 +179,14 @@ LEAT_API int leat_bpf_map_parse_key(const struct leat_bpf_map *map, const char *
 				    struct leat_diag *diag);
 LEAT_API int leat_bpf_map_parse_value(const struct leat_bpf_map *map, const char *text, void *value,
 				      struct leat_diag *diag);
+/**
+ * Writes @size bytes as the struct, union or typedef @type of the object's BTF, as above: for records of rings. What
+ * follows the type's own size is left out. Returns as above; -ENOENT when there is no such type or @size is too small.
+ */
+LEAT_API int leat_bpf_object_format(const struct leat_bpf_object *obj, const char *type, const void *bytes,
+				    uint32_t size, char *buf, size_t buf_size);
+/** Bytes of that type, 0 when there is none. */
+LEAT_API uint32_t leat_bpf_object_type_size(const struct leat_bpf_object *obj, const char *type);
 
 LEAT_END_DECLS
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* map_text.c: keys and values of maps as text, by the BTF of their object. Any thread. */
+/* map_text.c: keys, values and records of maps as text, by the BTF of their object. Any thread. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -58,4 +58,32 @@ int leat_bpf_map_parse_value(const struct leat_bpf_map *map, const char *text, v
 {
 	memset(value, 0, map->value_size);
 	return leat_btf_parse(btf_of(map), map->btf_value, text, value, map->value_size, diag);
+}
+
+static uint32_t find_type(const struct leat_bpf_object *obj, const char *name)
+{
+	static const uint32_t kinds[] = { BTF_KIND_STRUCT, BTF_KIND_UNION, BTF_KIND_TYPEDEF };
+	uint32_t id = 0;
+	size_t i;
+
+	if (!obj->btf || !*name)
+		return 0;
+	for (i = 0; !id && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		id = leat_btf_find(obj->btf, name, kinds[i]);
+	return id;
+}
+
+uint32_t leat_bpf_object_type_size(const struct leat_bpf_object *obj, const char *type)
+{
+	return obj->btf ? leat_btf_size(obj->btf, find_type(obj, type)) : 0;
+}
+
+int leat_bpf_object_format(const struct leat_bpf_object *obj, const char *type, const void *bytes, uint32_t size,
+			   char *buf, size_t buf_size)
+{
+	uint32_t own = leat_bpf_object_type_size(obj, type);
+
+	if (!own || size < own)
+		return -ENOENT;
+	return leat_btf_format(obj->btf, find_type(obj, type), bytes, own, buf, buf_size);
 }

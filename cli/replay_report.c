@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * replay_report.c: what the program did. For people, what happens is printed as it happens, then the sums. As JSON it is
+ * one object: what maps hold before is written at once, what happens per packet is gathered in three lists.
+ */
+#include "replay.h"
+
+#include <linux/bpf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/btf.h"
+#include "json_out.h"
+
+#define NSEC_PER_SEC UINT64_C(1000000000)
+
+/* A list that grows while packets run. */
+struct list {
+	struct json_out json;
+	char *text;
+	size_t len;
+};
+
+struct report {
+	FILE *out;
+	bool json;
+	struct json_out top;
+	struct list verdicts, events, traces;
+};
+
+static const char *const skip_words[SKIP_REASONS] = {
+	[SKIP_TRUNCATED] = "truncated",
+	[SKIP_RUNT] = "runt",
+	[SKIP_OVERSIZE] = "oversize",
+};
+
+static const char *const skip_texts[SKIP_REASONS] = {
+	[SKIP_TRUNCATED] = "the capture holds only part of them",
+	[SKIP_RUNT] = "shorter than an Ethernet header",
+	[SKIP_OVERSIZE] = "longer than a buffer",
+};
+
+/* ---- begin and end ---- */
+
+static bool list_open(struct list *list)
+{
+	/* its members are members of a list within the object */
+	list->json = (struct json_out){ .depth = 2 };
+	list->json.out = open_memstream(&list->text, &list->len);
+	return list->json.out;
+}
+
+static void list_close(struct list *list)
+{
+	if (list->json.out)
+		fclose(list->json.out);
+	free(list->text);
+}
+
+void report_destroy(struct report *report)
+{
+	if (!report)
+		return;
+	list_close(&report->verdicts);
+	list_close(&report->events);
+	list_close(&report->traces);
+	free(report);
+}
+
+static const char *name_of(uint32_t verdict)
+{
+	return verdict < LEAT_XDP_ACTIONS ? leat_xdp_action_name(verdict) : "unknown";
+}
+
+/* Maps and variables for people, under a headline if there is anything. */
+static void print_state(struct replay *r, const char *headline, enum replay_dump variables)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return;
+	replay_dump_maps(r, f, NULL, DUMP_MAPS);
+	replay_dump_maps(r, f, NULL, variables);
+	fclose(f);
+	if (len)
+		fprintf(r->report->out, "%s\n%s", headline, text);
+	free(text);
+}
+
+static void json_state(struct replay *r, const char *maps, const char *names, enum replay_dump variables)
+{
+	struct json_out *j = &r->report->top;
+
+	json_open(j, maps, '{');
+	replay_dump_maps(r, j->out, j, DUMP_MAPS);
+	json_close(j, '}');
+	json_open(j, names, '{');
+	replay_dump_maps(r, j->out, j, variables);
+	json_close(j, '}');
+}
+
+static void say_before(struct replay *r)
+{
+	struct report *report = r->report;
+
+	if (!report->json) {
+		fprintf(report->out, "program %s (%s) of %s\n", leat_bpf_prog_name(r->prog),
+			leat_bpf_prog_section(r->prog), r->opts->object);
+		print_state(r, "maps before:", DUMP_VARIABLES);
+		return;
+	}
+	json_open(&report->top, NULL, '{');
+	json_string(&report->top, "object", r->opts->object);
+	json_string(&report->top, "program", leat_bpf_prog_name(r->prog));
+	json_string(&report->top, "section", leat_bpf_prog_section(r->prog));
+	json_string(&report->top, "capture", r->opts->capture);
+	json_state(r, "maps_before", "variables_before", DUMP_VARIABLES);
+}
+
+struct report *report_create(struct replay *r)
+{
+	struct report *report = calloc(1, sizeof(*report));
+
+	if (!report)
+		return NULL;
+	report->json = r->opts->json;
+	report->out = r->opts->out && !strcmp(r->opts->out, "-") ? stderr : stdout;
+	report->top.out = report->out;
+	if (!list_open(&report->verdicts) || !list_open(&report->events) || !list_open(&report->traces)) {
+		report_destroy(report);
+		return NULL;
+	}
+	r->report = report;
+	say_before(r);
+	return report;
+}
+
+/* ---- while packets run ---- */
+
+void report_trace(void *arg, const char *line)
+{
+	struct replay *r = arg;
+	struct json_out *j = &r->report->traces.json;
+
+	if (!r->report->json) {
+		fprintf(r->report->out, "packet %" PRIu64 ": trace: %s\n", r->packet.number, line);
+		return;
+	}
+	json_open_flat(j, NULL, '{');
+	json_number(j, "packet", r->packet.number);
+	json_string(j, "line", line);
+	json_close(j, '}');
+}
+
+/* A record that is being told. */
+struct record {
+	struct replay *r;
+	struct leat_bpf_map *map;
+	struct leat_bpf_map_info info;
+};
+
+/* The struct that --event names for a map, else "event". *@named says which. */
+static const char *type_of_event(const struct replay *r, const char *map, bool *named)
+{
+	const struct replay_words *events = &r->opts->events;
+	size_t len = strlen(map);
+	unsigned int i;
+
+	for (i = 0; i < events->n; i++)
+		if (!strncmp(events->word[i], map, len) && events->word[i][len] == '=') {
+			*named = true;
+			return events->word[i] + len + 1;
+		}
+	*named = false;
+	return "event";
+}
+
+/* Its JSON text, free() it; NULL when memory is out. */
+static char *record_text(const struct record *record, const void *data, uint32_t size)
+{
+	const struct leat_bpf_object *obj = record->r->obj;
+	bool named;
+	const char *type = type_of_event(record->r, record->info.name, &named);
+	uint32_t own = leat_bpf_object_type_size(obj, type);
+	bool typed = own && (named ? own <= size : own == size);
+	int len = typed ? leat_bpf_object_format(obj, type, data, size, NULL, 0) :
+			  leat_btf_format(NULL, 0, data, size, NULL, 0);
+	char *text = len < 0 ? strdup("\"too long\"") : malloc((size_t)len + 1);
+
+	if (text && len >= 0 && typed)
+		leat_bpf_object_format(obj, type, data, size, text, (size_t)len + 1);
+	else if (text && len >= 0)
+		leat_btf_format(NULL, 0, data, size, text, (size_t)len + 1);
+	return text;
+}
+
+static int tell_record(void *arg, int cpu, const void *data, uint32_t size)
+{
+	const struct record *record = arg;
+	struct report *report = record->r->report;
+	struct json_out *j = &report->events.json;
+	char *text = record_text(record, data, size);
+
+	(void)cpu; /* there is one */
+	if (!report->json) {
+		fprintf(report->out, "packet %" PRIu64 ": %s (%u bytes): %s\n", record->r->packet.number,
+			record->info.name, size, text ? text : "?");
+	} else {
+		json_open_flat(j, NULL, '{');
+		json_number(j, "packet", record->r->packet.number);
+		json_string(j, "map", record->info.name);
+		json_number(j, "size", size);
+		json_raw(j, "data", text ? text : "null");
+		json_close(j, '}');
+	}
+	free(text);
+	return 0;
+}
+
+static void tell_records(struct replay *r)
+{
+	struct record record = { .r = r };
+	unsigned int i;
+
+	for (i = 0; (record.map = leat_bpf_object_map_get(r->obj, i)); i++) {
+		leat_bpf_map_info(record.map, &record.info);
+		if (replay_is_ring(&record.info))
+			leat_bpf_map_consume(record.map, tell_record, &record);
+	}
+}
+
+/* Where a redirected packet is to go, in words. */
+static void print_target(struct replay *r, FILE *out)
+{
+	struct leat_bpf_redirect to;
+	struct leat_bpf_map_info info;
+
+	leat_bpf_env_redirect(r->env, r->opts->cpu, &to);
+	if (!to.map) {
+		fprintf(out, " to port %u", to.key);
+		return;
+	}
+	leat_bpf_map_info(to.map, &info);
+	if (to.flags & BPF_F_BROADCAST)
+		fprintf(out, " to all of %s", info.name);
+	else
+		fprintf(out, " to %s[%u]", info.name, to.key);
+	if (to.port && !(to.flags & BPF_F_BROADCAST))
+		fprintf(out, ", port %u", to.port);
+}
+
+static void json_target(struct replay *r, struct json_out *j)
+{
+	struct leat_bpf_redirect to;
+	struct leat_bpf_map_info info;
+
+	leat_bpf_env_redirect(r->env, r->opts->cpu, &to);
+	if (to.map) {
+		leat_bpf_map_info(to.map, &info);
+		json_string(j, "map", info.name);
+		if (to.flags & BPF_F_BROADCAST)
+			json_raw(j, "broadcast", "true");
+		else
+			json_number(j, "key", to.key);
+	}
+	if (to.port)
+		json_number(j, "port", to.port);
+}
+
+static void tell_verdict(struct replay *r, uint32_t verdict)
+{
+	struct report *report = r->report;
+	struct json_out *j = &report->verdicts.json;
+	char time[40];
+
+	snprintf(time, sizeof(time), "%" PRIu64 ".%09" PRIu64, r->packet.time / NSEC_PER_SEC,
+		 r->packet.time % NSEC_PER_SEC);
+	if (!report->json) {
+		fprintf(report->out, "packet %" PRIu64 ": %s, %u bytes: %s", r->packet.number, time, r->packet.len,
+			name_of(verdict));
+		if (verdict == LEAT_XDP_REDIRECT)
+			print_target(r, report->out);
+		fputc('\n', report->out);
+		return;
+	}
+	json_open_flat(j, NULL, '{');
+	json_number(j, "packet", r->packet.number);
+	json_string(j, "time", time);
+	json_number(j, "length", r->packet.len);
+	json_string(j, "verdict", name_of(verdict));
+	if (verdict == LEAT_XDP_REDIRECT)
+		json_target(r, j);
+	json_close(j, '}');
+}
+
+void report_packet(struct replay *r, uint32_t verdict)
+{
+	tell_records(r);
+	if (r->opts->verdicts)
+		tell_verdict(r, verdict);
+}
+
+/* ---- the sums ---- */
+
+static void print_sums(struct replay *r)
+{
+	const struct replay_counts *c = &r->counts;
+	FILE *out = r->report->out;
+	unsigned int i;
+
+	fprintf(out, "packets: %" PRIu64 ", %" PRIu64 " bytes\n", c->packets, c->bytes);
+	for (i = 0; i < LEAT_XDP_ACTIONS; i++)
+		fprintf(out, "  %-9s %10" PRIu64 "\n", leat_xdp_action_name(i), c->verdict[i]);
+	if (c->unknown)
+		fprintf(out, "  %-9s %10" PRIu64 "  no verdict: as aborted\n", "unknown", c->unknown);
+	for (i = 0; i < SKIP_REASONS; i++)
+		if (c->skipped[i])
+			fprintf(out, "passed over: %" PRIu64 " %s: %s\n", c->skipped[i], skip_words[i], skip_texts[i]);
+	if (r->opts->out)
+		fprintf(out, "written: %" PRIu64 "\n", c->written);
+}
+
+static void json_sums(struct replay *r)
+{
+	const struct replay_counts *c = &r->counts;
+	struct json_out *j = &r->report->top;
+	unsigned int i;
+
+	json_number(j, "packets", c->packets);
+	json_number(j, "bytes", c->bytes);
+	json_open(j, "verdicts", '{');
+	for (i = 0; i < LEAT_XDP_ACTIONS; i++)
+		json_number(j, leat_xdp_action_name(i), c->verdict[i]);
+	json_number(j, "unknown", c->unknown);
+	json_close(j, '}');
+	json_open(j, "skipped", '{');
+	for (i = 0; i < SKIP_REASONS; i++)
+		json_number(j, skip_words[i], c->skipped[i]);
+	json_close(j, '}');
+	json_number(j, "written", c->written);
+}
+
+static void json_list(struct json_out *j, const char *name, struct list *list)
+{
+	json_open(j, name, '[');
+	fflush(list->json.out);
+	fputs(list->text ? list->text : "", j->out);
+	j->filled = list->json.filled;
+	json_close(j, ']');
+}
+
+static void tell_trap(struct report *report, const struct leat_bpf_prog *prog, const struct leat_bpf_trap *trap)
+{
+	struct json_out *j = &report->top;
+
+	if (!report->json) {
+		fprintf(report->out, "trap: program %s, instruction %u%s%s%s: %s, %" PRIu64 " time%s\n",
+			leat_bpf_prog_name(prog), trap->insn, trap->source ? " (" : "", trap->source ? trap->source : "",
+			trap->source ? ")" : "", trap->reason, trap->count, trap->count == 1 ? "" : "s");
+		return;
+	}
+	json_open_flat(j, NULL, '{');
+	json_string(j, "program", leat_bpf_prog_name(prog));
+	json_number(j, "instruction", trap->insn);
+	json_string(j, "reason", trap->reason);
+	json_number(j, "count", trap->count);
+	if (trap->source)
+		json_string(j, "source", trap->source);
+	json_close(j, '}');
+}
+
+/* Of all programs, because one may have tail-called the other. Returns whether there was any. */
+static bool tell_traps(struct replay *r)
+{
+	struct leat_bpf_prog *prog;
+	struct leat_bpf_trap trap;
+	unsigned int i, k;
+	bool any = false;
+
+	for (i = 0; (prog = leat_bpf_object_prog_get(r->obj, i)); i++)
+		for (k = 0; leat_bpf_prog_trap(prog, k, &trap); k++) {
+			tell_trap(r->report, prog, &trap);
+			any = true;
+		}
+	return any;
+}
+
+static void tell_lost(struct replay *r)
+{
+	struct report *report = r->report;
+	struct leat_bpf_map_info info;
+	struct leat_bpf_map *map;
+	unsigned int i;
+
+	for (i = 0; (map = leat_bpf_object_map_get(r->obj, i)); i++) {
+		leat_bpf_map_info(map, &info);
+		if (!leat_bpf_map_lost(map))
+			continue;
+		if (report->json)
+			json_number(&report->top, info.name, leat_bpf_map_lost(map));
+		else
+			fprintf(report->out, "%s: %" PRIu64 " records found no room\n", info.name, leat_bpf_map_lost(map));
+	}
+}
+
+static bool finish_json(struct replay *r)
+{
+	struct report *report = r->report;
+	struct json_out *j = &report->top;
+	bool trapped;
+
+	json_sums(r);
+	if (r->opts->verdicts)
+		json_list(j, "packet_verdicts", &report->verdicts);
+	json_list(j, "events", &report->events);
+	json_open(j, "lost", '{');
+	tell_lost(r);
+	json_close(j, '}');
+	json_list(j, "traces", &report->traces);
+	json_open(j, "traps", '[');
+	trapped = tell_traps(r);
+	json_close(j, ']');
+	json_state(r, "maps_after", "variables_after", DUMP_VARIABLES_NOT_CONST);
+	json_close(j, '}');
+	fputc('\n', report->out);
+	return trapped;
+}
+
+bool report_finish(struct replay *r, bool *trapped)
+{
+	struct report *report = r->report;
+
+	if (report->json) {
+		*trapped = finish_json(r);
+	} else {
+		print_sums(r);
+		tell_lost(r);
+		*trapped = tell_traps(r);
+		print_state(r, "maps after:", DUMP_VARIABLES_NOT_CONST);
+	}
+	return !fflush(report->out) && !ferror(report->out);
+}
