@@ -140,6 +140,7 @@ static int record_prog(struct load_prog *prog, const union bpf_attr *attr)
 	free(prog->lines);
 	prog->insns = copy((const void *)(uintptr_t)attr->insns, attr->insn_cnt * sizeof(*prog->insns));
 	prog->n_insns = attr->insn_cnt;
+	prog->flags = attr->prog_flags;
 	prog->n_lines = attr->line_info_rec_size == sizeof(*prog->lines) ? attr->line_info_cnt : 0;
 	prog->lines = copy((const void *)(uintptr_t)attr->line_info, prog->n_lines * sizeof(*prog->lines));
 	return prog->insns && prog->lines ? 0 : -ENOMEM;

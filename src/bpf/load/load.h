@@ -96,6 +96,7 @@ struct load_prog {
 	uint32_t n_insns;
 	struct bpf_line_info *lines;
 	uint32_t n_lines;
+	uint32_t flags; /* BPF_F_XDP_HAS_FRAGS, which libbpf knows only as it loads */
 	char log[64]; /* its address tells PROG_LOAD which program this is */
 };
 

@@ -103,10 +103,10 @@ static int rewrite(const struct writer *w, const struct load_prog *prog)
 
 /* ---- programs ---- */
 
-static uint32_t prog_flags(const struct bpf_program *prog)
+static uint32_t prog_flags(const struct load_prog *prog)
 {
-	uint32_t flags = bpf_program__flags(prog) & BPF_F_XDP_HAS_FRAGS ? LEAT_IMAGE_PROG_FRAGS : 0;
-	enum bpf_attach_type attach = bpf_program__expected_attach_type(prog);
+	uint32_t flags = prog->flags & BPF_F_XDP_HAS_FRAGS ? LEAT_IMAGE_PROG_FRAGS : 0;
+	enum bpf_attach_type attach = bpf_program__expected_attach_type(prog->prog);
 
 	if (attach == BPF_XDP_DEVMAP)
 		flags |= LEAT_IMAGE_PROG_DEVMAP;
@@ -148,7 +148,7 @@ static int add_prog(struct writer *w, uint32_t idx, uint32_t first_insn)
 	w->progs[idx] = (struct leat_image_prog){
 		.name = add_string(w, prog->name),
 		.section = add_string(w, bpf_program__section_name(prog->prog)),
-		.flags = prog_flags(prog->prog),
+		.flags = prog_flags(prog),
 		.first_insn = first_insn,
 		.n_insns = prog->n_insns,
 		.first_line = (uint32_t)(w->lines.len / sizeof(struct leat_image_line)),
