@@ -419,13 +419,14 @@ static int hash_delete(struct leat_bpf_map *map, const void *key, unsigned int c
 	if (leat_spin_lock(&leat_hash_first(h, hash)->lock))
 		return -EBUSY;
 	slot = leat_hash_locate(h, key, hash, &room);
-	if (slot.bucket)
+	if (slot.bucket) {
+		count_down(h); /* before anyone can see that it has gone */
 		leat_hash_unlink(h, &slot, hash);
+	}
 	leat_spin_unlock(&leat_hash_first(h, hash)->lock);
 	if (!slot.bucket)
 		return -ENOENT;
 	leat_elems_retire(&h->elems, cpu, slot.idx);
-	count_down(h);
 	return 0;
 }
 
