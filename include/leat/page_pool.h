@@ -94,7 +94,10 @@ LEAT_API int leat_page_pool_create(struct leat_segment *segment, const struct le
  */
 LEAT_API void leat_page_pool_destroy(struct leat_page_pool *pool);
 
-/** Makes the calling thread the owner. The former owner must not use the pool any more. */
+/**
+ * Makes the calling thread the owner. The former owner must not use the pool any more, and a thread must not end while
+ * it owns one.
+ */
 LEAT_API void leat_page_pool_own(struct leat_page_pool *pool);
 /** Leaves the pool without an owner: every put is remote. Called by the owner, or while it does not use the pool. */
 LEAT_API void leat_page_pool_disown(struct leat_page_pool *pool);

@@ -504,6 +504,71 @@ static void a_program_cannot_write_what_another_holder_reads(void **state)
 	tear_down(&b);
 }
 
+/** Floods: a clone into the first cable, the packet itself into the second. */
+struct flood {
+	struct leat_netdev *to[2];
+};
+
+static void flood(void *arg, struct leat_worker *worker, struct leat_netdev *dev, struct leat_skb **skbs,
+		  unsigned int n)
+{
+	struct flood *f = arg;
+	struct leat_skb *clone;
+	unsigned int i;
+
+	(void)dev;
+	for (i = 0; i < n; i++) {
+		clone = leat_skb_clone(leat_worker_objs(worker), skbs[i]);
+		assert_non_null(clone);
+		leat_netdev_start_xmit(f->to[0], worker, &clone, 1);
+		leat_netdev_start_xmit(f->to[1], worker, &skbs[i], 1);
+	}
+}
+
+static struct leat_netdev *cable_with_program(struct bench *b, const char *one, const char *other,
+					      struct test_queue *passed, uint32_t *verdict)
+{
+	char peer[32];
+	struct leat_netdev *dev[2];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		snprintf(peer, sizeof(peer), "peer=%s", i ? one : other);
+		dev[i] = test_driver_make(b->net, "veth", i ? other : one, TEST_KEYS(peer));
+	}
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(dev[i]->ops->link(dev[i], NULL), 0);
+		assert_int_equal(leat_netdev_open(dev[i], NULL), 0);
+	}
+	assert_int_equal(leat_netdev_set_rx_handler(dev[1], test_record, passed), 0);
+	attach_flags(dev[1], say, verdict, LEAT_XDP_PROG_FRAGS);
+	return dev[0];
+}
+
+static void a_flooded_packet_of_several_buffers_reaches_each_program_whole(void **state)
+{
+	struct test_queue passed[2] = { { 0 }, { 0 } };
+	uint32_t pass = LEAT_XDP_PASS;
+	struct flood f;
+	struct bench b;
+	int i;
+
+	(void)state;
+	set_up(&b);
+	f.to[0] = cable_with_program(&b, "near0", "far0", &passed[0], &pass);
+	f.to[1] = cable_with_program(&b, "near1", "far1", &passed[1], &pass);
+	test_port_of(b.in)->piece = 100;
+	assert_int_equal(leat_netdev_set_rx_handler(b.in, flood, &f), 0);
+	receive(&b, 5, 1000);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(passed[i].n, 5);
+		assert_int_equal(passed[i].packet[4].len, 1000);
+		assert_int_equal(passed[i].packet[4].bytes[14], 4);
+		test_queue_clear(&passed[i]);
+	}
+	tear_down(&b);
+}
+
 static void metadata_survives_the_cable(void **state)
 {
 	struct test_queue passed = { 0 };
@@ -547,6 +612,7 @@ int main(void)
 		cmocka_unit_test(without_skb_memory_a_passed_packet_is_counted),
 		cmocka_unit_test(a_program_finds_headroom_that_the_packet_lacked),
 		cmocka_unit_test(a_program_cannot_write_what_another_holder_reads),
+		cmocka_unit_test(a_flooded_packet_of_several_buffers_reaches_each_program_whole),
 		cmocka_unit_test(metadata_survives_the_cable),
 	};
 
