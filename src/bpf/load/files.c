@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * files.c: the files that libbpf opens. The linker sends its calls of open() and the like here (--wrap); nothing is
- * opened any more, and the sandbox would not allow it.
+ * opened any more, and the sandbox would not allow it. Calls outside of a load are not libbpf's and go through.
  *
  *   LOAD_KERNEL_BTF                     the BTF that CO-RE relocates against: a kernel's, which the parent opened; or the
  *                                       object's own, so that everything stands where the compiler saw it
@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <leat/bpf.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,7 +24,9 @@
 
 #include "load.h"
 
+FILE *__real_fopen64(const char *path, const char *mode);
 FILE *__wrap_fopen64(const char *path, const char *mode);
+int __real_open64(const char *path, int flags, ...);
 int __wrap_open64(const char *path, int flags, ...);
 int __wrap_faccessat(int dir, const char *path, int mode, int flags);
 gzFile __wrap_gzopen64(const char *path, const char *mode);
@@ -87,7 +90,7 @@ static const struct file *find(const char *path)
 {
 	size_t i;
 
-	for (i = 0; load_current && i < sizeof(files) / sizeof(files[0]); i++)
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		if (!strcmp(files[i].path, path))
 			return &files[i];
 	errno = ENOENT;
@@ -96,19 +99,30 @@ static const struct file *find(const char *path)
 
 int __wrap_open64(const char *path, int flags, ...)
 {
-	const struct file *file = find(path);
+	const struct file *file;
+	unsigned int mode;
+	va_list args;
 
-	(void)flags;
+	if (!load_current) {
+		va_start(args, flags);
+		mode = flags & O_CREAT ? va_arg(args, unsigned int) : 0;
+		va_end(args);
+		return __real_open64(path, flags, mode);
+	}
+	file = find(path);
 	return file ? file->open() : -1;
 }
 
 FILE *__wrap_fopen64(const char *path, const char *mode)
 {
-	const struct file *file = find(path);
-	int fd = file ? file->open() : -1;
+	const struct file *file;
 	FILE *stream;
+	int fd;
 
-	(void)mode;
+	if (!load_current)
+		return __real_fopen64(path, mode);
+	file = find(path);
+	fd = file ? file->open() : -1;
 	if (fd < 0)
 		return NULL;
 	stream = fdopen(fd, "r");
