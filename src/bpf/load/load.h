@@ -135,7 +135,7 @@ int load_elf_fixup(struct load *load);
 int load_legacy_maps(struct load *load);
 
 /** For libbpf_set_print(). */
-int load_print(enum libbpf_print_level level, const char *fmt, va_list args);
+int load_print(enum libbpf_print_level level, const char *fmt, va_list args) LEAT_PRINTF(2, 0);
 /** Says why libbpf gave up with @err. */
 void load_complain(struct load *load, int err);
 /** Writes "PROG: instruction N (file.c:12: text)" of the first use of a symbol, or an empty string. */
