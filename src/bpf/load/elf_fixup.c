@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "check_btf.h"
 #include "load.h"
 
 static bool is_entry_section(const struct load_elf *elf, unsigned int idx)
@@ -128,6 +129,27 @@ static int fix_btf(struct load_elf *elf)
 	return ret;
 }
 
+/* Whether libbpf may see the object's BTF. */
+static int check_btf(struct load *load)
+{
+	const uint8_t *content;
+	char why[256];
+	Elf64_Shdr sh;
+	int err;
+
+	if (!load_elf_find(&load->elf, ".BTF", &sh))
+		return 0;
+	content = load_elf_content(&load->elf, &sh);
+	if (!content) {
+		load_say(load, "is damaged: its BTF is not there");
+		return -EINVAL;
+	}
+	err = load_check_btf(content, sh.sh_size, why, sizeof(why));
+	if (err)
+		load_say(load, "%s", why);
+	return err;
+}
+
 int load_elf_fixup(struct load *load)
 {
 	const char *why = load_elf_open(&load->elf);
@@ -138,7 +160,9 @@ int load_elf_fixup(struct load *load)
 		return -EINVAL;
 	}
 	make_entries_global(&load->elf);
-	err = load_legacy_maps(load);
+	err = check_btf(load);
+	if (!err)
+		err = load_legacy_maps(load);
 	if (!err)
 		err = fix_btf(&load->elf);
 	if (!err && load->elf.file.failed)

@@ -7,6 +7,7 @@
  *   bytes.c        bytes that grow
  *   elf_view.c     reading and changing ELF bytes, every access within bounds
  *   elf_fixup.c    what libbpf would refuse is put into its words
+ *   check_btf.c    what libbpf must not see
  *   legacy_maps.c  definitions in SEC("maps") become definitions in BTF
  *   bpf_syscall.c  bpf(2) for libbpf: it records what the kernel would be given
  *   files.c        files for libbpf: none, or what stands in for them
