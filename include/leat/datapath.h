@@ -41,8 +41,9 @@ LEAT_API void leat_datapath_stop(struct leat_datapath *dp);
 LEAT_API void leat_datapath_destroy(struct leat_datapath *dp);
 
 LEAT_API struct leat_net *leat_datapath_net(struct leat_datapath *dp);
-/** The @idx-th program or bridge in the order of the file, or NULL past the end. */
+/** The @idx-th program, eBPF object or bridge in the order of the file, or NULL past the end. */
 LEAT_API struct leat_xdp_prog *leat_datapath_prog(struct leat_datapath *dp, unsigned int idx);
+LEAT_API struct leat_bpf_object *leat_datapath_object(struct leat_datapath *dp, unsigned int idx);
 LEAT_API struct leat_bridge *leat_datapath_bridge(struct leat_datapath *dp, unsigned int idx);
 
 LEAT_END_DECLS

@@ -122,7 +122,7 @@ static int step_index(struct walk *w, struct leat_diag *diag)
 
 	idx = isdigit((unsigned char)w->rest[1]) ? strtoul(w->rest + 1, &end, 0) : (end = NULL, 0);
 	if (!end || *end != ']' || (end[1] && !strchr(".[", end[1]))) {
-		leat_diag_add(diag, "'%.80s': a number and ']' must follow '['", w->name);
+		leat_diag_add(diag, "a number and ']' must follow '['");
 		return -EINVAL;
 	}
 	if (w->place.bits || leat_btf_kind(w->btf, id) != BTF_KIND_ARRAY) {
@@ -131,7 +131,7 @@ static int step_index(struct walk *w, struct leat_diag *diag)
 	}
 	array = leat_btf_array(w->btf, id);
 	if (idx >= array->nelems) {
-		leat_diag_add(diag, "'%.80s': the array has %u elements", w->name, array->nelems);
+		leat_diag_add(diag, "the array has %u elements", array->nelems);
 		return -EINVAL;
 	}
 	w->place.type = array->type;
@@ -157,7 +157,6 @@ int leat_bpf_object_set(struct leat_bpf_object *obj, const char *name, const cha
 	struct walk w = { .btf = obj->btf, .name = name, .rest = name };
 	int err;
 
-	leat_diag_at(diag, NULL, 0, 0, name);
 	if (obj->loaded) {
 		leat_diag_add(diag, "the object is loaded: its variables are set before");
 		return -EINVAL;

@@ -409,6 +409,11 @@ struct leat_xdp_prog *leat_datapath_prog(struct leat_datapath *dp, unsigned int 
 	return idx < dp->config->n_progs ? dp->progs[idx] : NULL;
 }
 
+struct leat_bpf_object *leat_datapath_object(struct leat_datapath *dp, unsigned int idx)
+{
+	return idx < dp->config->n_objects ? dp->objects[idx] : NULL;
+}
+
 struct leat_bridge *leat_datapath_bridge(struct leat_datapath *dp, unsigned int idx)
 {
 	return idx < dp->config->n_bridges ? dp->bridges[idx] : NULL;

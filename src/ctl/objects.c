@@ -88,9 +88,16 @@ int leat_objects_open(const struct leat_config *config, unsigned int idx, struct
 {
 	const struct leat_config_object *object = &config->objects[idx];
 	char buf[PATH_MAX];
+	const char *path = resolve(config, object->path, buf, sizeof(buf));
+	int err;
 
 	leat_diag_at(diag, config->file, object->pos.line, object->pos.column, "programs");
-	return leat_bpf_object_open(env, resolve(config, object->path, buf, sizeof(buf)), NULL, diag, obj);
+	if (access(path, R_OK)) {
+		err = -errno;
+		leat_diag_add(diag, "object '%s': %s", object->path, strerror(-err));
+		return err;
+	}
+	return leat_bpf_object_open(env, path, NULL, diag, obj);
 }
 
 /* ---- before load ---- */
@@ -171,17 +178,22 @@ struct element {
 	uint8_t *values; /* info.value_bytes */
 };
 
-/** A value that names a port, for maps of ports. */
-static bool is_port(const struct element *e, struct leat_net *net, const char *text)
+static bool is_port_map(const struct element *e)
 {
-	const struct leat_netdev *dev;
+	return e->info.type == BPF_MAP_TYPE_DEVMAP || e->info.type == BPF_MAP_TYPE_DEVMAP_HASH;
+}
 
-	if (e->info.type != BPF_MAP_TYPE_DEVMAP && e->info.type != BPF_MAP_TYPE_DEVMAP_HASH)
-		return false;
-	dev = leat_netdev_find(net, text);
-	if (dev)
-		memcpy(e->values, &dev->index, sizeof(dev->index));
-	return dev;
+/** The value of a map of ports: a port's name. */
+static int parse_port(struct element *e, struct leat_net *net, const char *text, struct leat_diag *diag)
+{
+	const struct leat_netdev *dev = leat_netdev_find(net, text);
+
+	if (!dev) {
+		leat_diag_add(diag, "map '%s' holds ports, and there is no port '%.40s'", e->info.name, text);
+		return -EINVAL;
+	}
+	memcpy(e->values, &dev->index, sizeof(dev->index));
+	return 0;
 }
 
 static int write_element(struct element *e, struct leat_net *net, const struct leat_yaml_node *node,
@@ -190,8 +202,9 @@ static int write_element(struct element *e, struct leat_net *net, const struct l
 	uint32_t off, stride = (e->info.value_size + 7) & ~7u;
 	int rc = leat_bpf_map_parse_key(e->map, node->key, e->key, diag);
 
-	if (!rc && !is_port(e, net, node->text))
-		rc = leat_bpf_map_parse_value(e->map, node->text, e->values, diag);
+	if (!rc)
+		rc = is_port_map(e) ? parse_port(e, net, node->text, diag) :
+				      leat_bpf_map_parse_value(e->map, node->text, e->values, diag);
 	if (rc)
 		return rc;
 	for (off = stride; e->info.per_cpu && off < e->info.value_bytes; off += stride)
