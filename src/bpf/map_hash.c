@@ -28,18 +28,23 @@ static bool is_lru(const struct leat_bpf_map *map)
 static int hash_check(const struct leat_bpf_map *map, const char **why)
 {
 	bool percpu = map->type->flags & LEAT_BPF_MAP_PER_CPU;
+	uint32_t flags = FLAGS_HASH;
 
-	if (!map->max_entries || !map->key_size || !map->value_size) {
-		*why = "without entries, keys or values";
-		return -EINVAL;
-	}
-	if (map->map_flags & ~(FLAGS_HASH | (is_lru(map) ? (uint32_t)BPF_F_NO_COMMON_LRU : 0))) {
+	if (is_lru(map))
+		flags |= BPF_F_NO_COMMON_LRU;
+	if (percpu)
+		flags &= ~(uint32_t)BPF_F_NUMA_NODE;
+	if (map->map_flags & ~flags) {
 		*why = "a flag that this type does not know";
 		return -EINVAL;
 	}
 	if (is_lru(map) && map->map_flags & BPF_F_NO_PREALLOC) {
 		*why = "BPF_F_NO_PREALLOC cannot be had with LRU";
 		return -EOPNOTSUPP;
+	}
+	if (!map->max_entries || !map->key_size || !map->value_size) {
+		*why = "without entries, keys or values";
+		return -EINVAL;
 	}
 	if (map->key_size > LEAT_BPF_KEY_MAX || map->value_size > LEAT_BPF_ELEM_MAX - map->key_size ||
 	    (percpu && map->value_stride > LEAT_BPF_PERCPU_VALUE_MAX) || map->max_entries > 1u << 30) {

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bpf_kernel_maps.c: the same operations on a map of the kernel and on ours: definitions that are taken and refused,
+ * random updates, deletions and look-ups, walks. Needs root; skipped where bpf(2) is denied.
+ */
+#include "bpf/test_map.h"
+
+#include <linux/bpf.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define ENOTSUPP_KERNEL 524
+#define KEYS 60u
+#define ROUNDS 20000u
+
+struct definition {
+	uint32_t type, key, value, max, flags;
+};
+
+/* ---- the kernel ---- */
+
+static int sys_bpf(int cmd, union bpf_attr *attr)
+{
+	long err = syscall(SYS_bpf, cmd, attr, sizeof(*attr));
+
+	return err >= 0 ? (int)err : errno == ENOTSUPP_KERNEL ? -EOPNOTSUPP : -errno;
+}
+
+static int kernel_create(const struct definition *d)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_type = d->type;
+	attr.key_size = d->key;
+	attr.value_size = d->value;
+	attr.max_entries = d->max;
+	attr.map_flags = d->flags;
+	return sys_bpf(BPF_MAP_CREATE, &attr);
+}
+
+static int kernel_do(int cmd, int fd, const void *key, const void *value, uint64_t flags)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_fd = (uint32_t)fd;
+	attr.key = (uint64_t)(uintptr_t)key;
+	attr.value = (uint64_t)(uintptr_t)value;
+	attr.flags = flags;
+	return sys_bpf(cmd, &attr);
+}
+
+/** CPUs whose copies the kernel keeps; 0 when it cannot be said or is too many. */
+static unsigned int kernel_cpus(void)
+{
+	FILE *f = fopen("/sys/devices/system/cpu/possible", "r");
+	unsigned int first = 1, last = 0;
+	int n = f ? fscanf(f, "%u-%u", &first, &last) : 0;
+
+	if (f)
+		fclose(f);
+	if (n == 1)
+		last = first;
+	return n < 1 || first > last || (n == 2 && first) || last >= LEAT_BPF_CPUS_MAX ? 0 : last + 1;
+}
+
+static unsigned int cpus_or_skip(void)
+{
+	const struct definition d = { BPF_MAP_TYPE_ARRAY, 4, 4, 1, 0 };
+	unsigned int cpus = kernel_cpus();
+	int fd = kernel_create(&d);
+
+	if (fd < 0 || !cpus)
+		skip();
+	close(fd);
+	return cpus;
+}
+
+/* ---- definitions ---- */
+
+static void definitions(void **state)
+{
+	static const uint32_t types[] = { BPF_MAP_TYPE_ARRAY,    BPF_MAP_TYPE_PERCPU_ARRAY, BPF_MAP_TYPE_HASH,
+					  BPF_MAP_TYPE_PERCPU_HASH, BPF_MAP_TYPE_LRU_HASH,  BPF_MAP_TYPE_LPM_TRIE,
+					  BPF_MAP_TYPE_PROG_ARRAY, BPF_MAP_TYPE_PERF_EVENT_ARRAY, BPF_MAP_TYPE_RINGBUF };
+	static const uint32_t keys[] = { 0, 1, 4, 5, 8, 260, 261 };
+	static const uint32_t values[] = { 0, 1, 4, 8, 32768, 32769, 8 << 20 };
+	static const uint32_t maxes[] = { 0, 1, 3, 4096, 12288 };
+	static const uint32_t flags[] = { 0,
+					  BPF_F_NO_PREALLOC,
+					  BPF_F_NO_COMMON_LRU,
+					  BPF_F_ZERO_SEED,
+					  BPF_F_RDONLY_PROG,
+					  BPF_F_WRONLY_PROG,
+					  BPF_F_RDONLY_PROG | BPF_F_WRONLY_PROG,
+					  BPF_F_RDONLY_PROG | BPF_F_NO_PREALLOC,
+					  BPF_F_MMAPABLE,
+					  BPF_F_PRESERVE_ELEMS,
+					  BPF_F_INNER_MAP,
+					  BPF_F_CLONE,
+					  1u << 30 };
+	unsigned int cpus = cpus_or_skip(), wrong = 0, i, n;
+	struct definition d;
+	struct test_map t;
+	int ours, theirs;
+
+	(void)state;
+	for (i = 0; i < COUNT(types) * COUNT(keys) * COUNT(values) * COUNT(maxes) * COUNT(flags); i++) {
+		n = i;
+		d.type = types[n % COUNT(types)];
+		d.key = keys[(n /= COUNT(types)) % COUNT(keys)];
+		d.value = values[(n /= COUNT(keys)) % COUNT(values)];
+		d.max = maxes[(n /= COUNT(values)) % COUNT(maxes)];
+		d.flags = flags[(n /= COUNT(maxes)) % COUNT(flags)];
+		if (d.max > 3 && d.value > 8)
+			continue; /* it would be much memory */
+		theirs = kernel_create(&d);
+		if (theirs >= 0)
+			close(theirs);
+		ours = test_map_try(&t, cpus, d.type, d.key, d.value, d.max, d.flags);
+		if (!ours)
+			test_map_close(&t);
+		if (ours == (theirs < 0 ? theirs : 0))
+			continue;
+		print_error("type %u key %u value %u max %u flags %#x: kernel %d, we %d\n", d.type, d.key, d.value,
+			    d.max, d.flags, theirs < 0 ? theirs : 0, ours);
+		wrong++;
+	}
+	assert_int_equal(wrong, 0);
+}
+
+/* ---- operations ---- */
+
+struct pair {
+	struct test_map t;
+	int fd;
+	const struct definition *d;
+	uint32_t value_bytes;
+};
+
+/** A key; now and then one that an array does not have or a prefix that is too long. */
+static void random_key(const struct pair *p, uint8_t *key, uint64_t *seed)
+{
+	uint32_t n = test_below(seed, KEYS), i, len;
+
+	test_key(key, p->d->key, n);
+	if (p->d->type != BPF_MAP_TYPE_LPM_TRIE)
+		return;
+	len = test_below(seed, 8 * (p->d->key - 4) + 2);
+	memcpy(key, &len, 4);
+	for (i = 4; i < p->d->key; i++)
+		key[i] = (uint8_t)(test_below(seed, 3) ? 0x5a : test_random(seed));
+}
+
+static void same_value(struct pair *p, const void *key)
+{
+	uint8_t ours[LEAT_BPF_CPUS_MAX * 64] = { 0 }, theirs[LEAT_BPF_CPUS_MAX * 64] = { 0 };
+	uint32_t stride = p->t.map.value_stride, cpu;
+	int err = kernel_do(BPF_MAP_LOOKUP_ELEM, p->fd, key, theirs, 0);
+
+	assert_int_equal(leat_bpf_map_lookup(&p->t.map, key, ours), err);
+	for (cpu = 0; !err && cpu * stride < p->value_bytes; cpu++)
+		assert_memory_equal(ours + cpu * stride, theirs + cpu * stride, p->d->value);
+}
+
+/** Every key of one is in the other, with the same value; where the order is defined, in the same. */
+static void same_contents(struct pair *p)
+{
+	bool ordered = p->d->type != BPF_MAP_TYPE_HASH && p->d->type != BPF_MAP_TYPE_PERCPU_HASH;
+	uint8_t ours[64] = { 0 }, theirs[64] = { 0 };
+	int err, theirs_err = kernel_do(BPF_MAP_GET_NEXT_KEY, p->fd, NULL, theirs, 0);
+	unsigned int n_ours = 0, n_theirs = 0;
+
+	for (err = leat_bpf_map_next_key(&p->t.map, NULL, ours); !err; n_ours++) {
+		same_value(p, ours);
+		if (ordered) {
+			assert_int_equal(theirs_err, 0);
+			assert_memory_equal(ours, theirs, p->d->key);
+			theirs_err = kernel_do(BPF_MAP_GET_NEXT_KEY, p->fd, theirs, theirs, 0);
+		}
+		err = leat_bpf_map_next_key(&p->t.map, ours, ours);
+	}
+	assert_int_equal(err, -ENOENT);
+	for (; !ordered && !theirs_err; n_theirs++)
+		theirs_err = kernel_do(BPF_MAP_GET_NEXT_KEY, p->fd, theirs, theirs, 0);
+	assert_int_equal(theirs_err, -ENOENT);
+	if (!ordered)
+		assert_int_equal(n_ours, n_theirs);
+}
+
+static void same_step(struct pair *p, uint64_t *seed)
+{
+	uint64_t flags = test_below(seed, 10) ? test_below(seed, 3) : 3 + test_below(seed, 6);
+	uint8_t key[64], value[LEAT_BPF_CPUS_MAX * 64];
+	uint32_t i;
+
+	random_key(p, key, seed);
+	for (i = 0; i < p->value_bytes; i++)
+		value[i] = (uint8_t)test_random(seed);
+	switch (test_below(seed, 4)) {
+	case 0:
+		assert_int_equal(leat_bpf_map_delete(&p->t.map, key),
+				 kernel_do(BPF_MAP_DELETE_ELEM, p->fd, key, NULL, 0));
+		break;
+	case 1:
+		same_value(p, key);
+		break;
+	default:
+		/* 4 is BPF_F_LOCK, and numbers above are of newer kernels */
+		if (flags > 4)
+			flags = 3;
+		assert_int_equal(leat_bpf_map_update(&p->t.map, key, value, flags),
+				 kernel_do(BPF_MAP_UPDATE_ELEM, p->fd, key, value, flags));
+	}
+}
+
+static void operations(void **state)
+{
+	static const struct definition all[] = {
+		{ BPF_MAP_TYPE_ARRAY, 4, 4, 40, 0 },
+		{ BPF_MAP_TYPE_ARRAY, 4, 21, 50, 0 },
+		{ BPF_MAP_TYPE_PERCPU_ARRAY, 4, 12, 40, 0 },
+		{ BPF_MAP_TYPE_HASH, 4, 8, 40, NO_PREALLOC },
+		{ BPF_MAP_TYPE_HASH, 8, 13, 40, 0 },
+		{ BPF_MAP_TYPE_HASH, 17, 8, 1, 0 },
+		{ BPF_MAP_TYPE_HASH, 40, 50, 100, 0 },
+		{ BPF_MAP_TYPE_PERCPU_HASH, 8, 8, 40, 0 },
+		{ BPF_MAP_TYPE_PERCPU_HASH, 5, 3, 100, NO_PREALLOC },
+		{ BPF_MAP_TYPE_LPM_TRIE, 8, 8, 100, NO_PREALLOC },
+		{ BPF_MAP_TYPE_LPM_TRIE, 5, 3, 30, NO_PREALLOC },
+		{ BPF_MAP_TYPE_LPM_TRIE, 20, 8, 200, NO_PREALLOC },
+		{ BPF_MAP_TYPE_LPM_TRIE, 11, 8, 1, NO_PREALLOC },
+	};
+	unsigned int cpus = cpus_or_skip(), i, round;
+	uint64_t seed = 11;
+	struct pair *p = NULL;
+
+	(void)state;
+	assert_int_equal(posix_memalign((void **)&p, LEAT_CACHELINE, sizeof(*p)), 0);
+	for (i = 0; i < COUNT(all); i++) {
+		p->d = &all[i];
+		p->fd = kernel_create(p->d);
+		assert_true(p->fd >= 0);
+		test_map_open(&p->t, cpus, p->d->type, p->d->key, p->d->value, p->d->max, p->d->flags);
+		p->value_bytes = p->t.map.cpus > 1 ? p->t.map.cpus * p->t.map.value_stride : p->d->value;
+		for (round = 0; round < ROUNDS; round++) {
+			same_step(p, &seed);
+			if (round % 2000 == 0)
+				same_contents(p);
+		}
+		same_contents(p);
+		close(p->fd);
+		test_map_close(&p->t);
+	}
+	free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(definitions),
+		cmocka_unit_test(operations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
