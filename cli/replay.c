@@ -285,23 +285,26 @@ static int set_variables(struct replay *r)
 		word = r->opts->sets.word[i];
 		equals = strchr(word, '='); /* is there: check_words() */
 		snprintf(name, sizeof(name), "%.*s", (int)(equals ? equals - word : 0), word);
+		leat_diag_at(r->diag, NULL, 0, 0, name);
 		err = leat_bpf_object_set(r->obj, name, equals ? equals + 1 : "", r->diag);
 		first = first ? first : err;
 	}
 	return first;
 }
 
-/* With program arrays, programs are reached that nobody can foresee: all are loaded. */
+/* Whether --map fills a program array, perhaps: then all programs are loaded, because any can be reached. */
 static bool needs_all(const struct replay *r)
 {
+	const struct replay_words *maps = &r->opts->maps;
 	struct leat_bpf_map_info info;
 	struct leat_bpf_map *map;
-	unsigned int i;
+	unsigned int i, k;
 
 	for (i = 0; (map = leat_bpf_object_map_get(r->obj, i)); i++) {
 		leat_bpf_map_info(map, &info);
-		if (!strcmp(info.type_name, "prog_array"))
-			return true;
+		for (k = 0; !strcmp(info.type_name, "prog_array") && k < maps->n; k++)
+			if (!strchr(maps->word[k], '=') || !strncmp(maps->word[k], info.name, strcspn(maps->word[k], "=")))
+				return true;
 	}
 	return false;
 }
@@ -315,6 +318,7 @@ static int load_object(struct replay *r)
 		err = find_program(r);
 	if (!err)
 		err = set_variables(r);
+	leat_diag_at(r->diag, r->opts->object, 0, 0, NULL);
 	if (!err)
 		err = leat_bpf_object_load(r->obj, needs_all(r) ? NULL : leat_bpf_prog_name(r->prog), r->diag);
 	return err ? err : replay_fill_maps(r);

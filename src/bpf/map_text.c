@@ -2,6 +2,7 @@
 /* map_text.c: keys, values and records of maps as text, by the BTF of their object. Any thread. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +16,49 @@ static const struct leat_btf *btf_of(const struct leat_bpf_map *map)
 	return map->obj ? map->obj->btf : NULL;
 }
 
+/* Types whose keys, and values, are numbers of 4 bytes; libbpf drops what BTF would say of most of them. */
+static const struct {
+	uint32_t type;
+	bool values, keys;
+} numbers[] = {
+	{ BPF_MAP_TYPE_ARRAY, false, true },         { BPF_MAP_TYPE_PERCPU_ARRAY, false, true },
+	{ BPF_MAP_TYPE_ARRAY_OF_MAPS, false, true }, { BPF_MAP_TYPE_PROG_ARRAY, true, true },
+	{ BPF_MAP_TYPE_DEVMAP, true, true },         { BPF_MAP_TYPE_DEVMAP_HASH, true, true },
+	{ BPF_MAP_TYPE_CPUMAP, true, true },         { BPF_MAP_TYPE_XSKMAP, true, true },
+};
+
+static bool is_number(const struct leat_bpf_map *map, bool key)
+{
+	uint32_t size = key ? map->key_size : map->value_size;
+	size_t i;
+
+	if (size != sizeof(uint32_t) || (key ? map->btf_key : map->btf_value))
+		return false;
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (numbers[i].type == map->type->type)
+			return key ? numbers[i].keys : numbers[i].values;
+	return false;
+}
+
+static int format_number(const void *bytes, char *buf, size_t size)
+{
+	uint32_t number;
+
+	memcpy(&number, bytes, sizeof(number));
+	return snprintf(buf, size, "%" PRIu32, number);
+}
+
 int leat_bpf_map_format_key(const struct leat_bpf_map *map, const void *key, char *buf, size_t size)
 {
+	if (is_number(map, true))
+		return format_number(key, buf, size);
 	return leat_btf_format(btf_of(map), map->btf_key, key, map->key_size, buf, size);
 }
 
 int leat_bpf_map_format_value(const struct leat_bpf_map *map, const void *value, char *buf, size_t size)
 {
+	if (is_number(map, false))
+		return format_number(value, buf, size);
 	return leat_btf_format(btf_of(map), map->btf_value, value, map->value_size, buf, size);
 }
 
