@@ -82,6 +82,8 @@ static inline void test_vector_prog(const struct test_vector *v, enum test_where
 		test_vector_memory(v, where, code);
 	else if (form >= LEAT_FORM_JA)
 		TEST_ADD(code, MOV64K(R4, 1));
+	if (form == LEAT_FORM_JA || form == LEAT_FORM_JA32) /* a way to what it jumps over, which is not taken */
+		TEST_ADD(code, JMP64K(BPF_JNE, R2, 0, 1));
 	if (form >= LEAT_FORM_JA || form < LEAT_FORM_LD64)
 		test_vector_op(v, code);
 	if (form >= LEAT_FORM_JA)
