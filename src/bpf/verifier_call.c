@@ -118,7 +118,9 @@ static uint64_t mem_size(struct leat_verifier *v, unsigned int number, const str
 		return map ? map->key_size : 0;
 	if (kind == LEAT_BPF_ARG_MAP_VALUE)
 		return map ? map->value_size : 0;
-	return number < 5 && size->kind == LEAT_KIND_NUMBER && size->known ? (uint64_t)size->value : 0;
+	if (number == 5 || size->kind != LEAT_KIND_NUMBER || !size->known || size->value < 0)
+		return 0; /* what is wrong with it, if anything, is said when its own turn comes */
+	return (uint64_t)size->value;
 }
 
 static int arg_mem(struct leat_verifier *v, unsigned int number, struct call *call)

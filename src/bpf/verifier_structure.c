@@ -40,6 +40,14 @@ static int check_ld64(struct leat_verifier *v, uint32_t pc, int op)
 	return op == LEAT_OP_LD64_VALUE ? check_map_value(v, pc) : 0;
 }
 
+/** A shift by an immediate. */
+static bool is_shift(const struct bpf_insn *insn, int op)
+{
+	uint8_t code = BPF_OP(insn->code);
+
+	return leat_insn_row[op].form == LEAT_FORM_ALU_K && (code == BPF_LSH || code == BPF_RSH || code == BPF_ARSH);
+}
+
 static int check_insn(struct leat_verifier *v, uint32_t pc)
 {
 	const struct bpf_insn *insn = &v->prog->insn[pc];
@@ -59,8 +67,7 @@ static int check_insn(struct leat_verifier *v, uint32_t pc)
 	if ((insn->imm & BPF_FETCH) && leat_insn_row[op].form == LEAT_FORM_ATOMIC && insn->src_reg == BPF_REG_10 &&
 	    insn->imm != BPF_CMPXCHG)
 		return leat_verify_refuse(v, pc, 0, "r10 cannot be written");
-	if (op >= LEAT_OP_LSH32K && op <= LEAT_OP_RSH64X && leat_insn_row[op].form == LEAT_FORM_ALU_K &&
-	    (uint32_t)insn->imm >= (leat_insn_is32(insn) ? 32u : 64u))
+	if (is_shift(insn, op) && (uint32_t)insn->imm >= (leat_insn_is32(insn) ? 32u : 64u))
 		return leat_verify_refuse(v, pc, 0, "a shift by %d bits", insn->imm);
 	return leat_insn_row[op].form == LEAT_FORM_LD64 ? check_ld64(v, pc, op) : 0;
 }
