@@ -1,0 +1,398 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# leat replay: what it prints, to the last character; the same twice; what goes into maps and variables; what it
+# refuses, and its exit codes.
+set -eu
+. "$(dirname "$0")/common.sh"
+
+examples=$LEAT_BUILD/examples/bpf
+objects=$LEAT_BUILD/tests/bpf
+if [ ! -e "$objects/replay.bpf.o" ] || [ ! -e "$LEAT_BUILD/leat-load" ]; then
+	echo '1..0 # SKIP without clang or libbpf there are no eBPF objects'
+	exit 0
+fi
+
+# UDP to ports 53, 5002, 5002, 80 and 5002, an ARP request among them.
+python3 - >make.log <<'PYTHON'
+import struct
+
+def udp(port, n):
+    head = bytes.fromhex("0200000000020200000000010800")
+    udp = struct.pack(">HHHH", 1000, port, 8 + n, 0) + b"x" * n
+    return head + struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 1, 0, 64, 17, 0) + bytes([10, 0, 0, 1, 10, 0, 0, 2]) + udp
+
+arp = bytes.fromhex("ffffffffffff0200000000010806") + bytes(28)
+packets = [udp(53, 0), udp(5002, 10), arp, udp(5002, 0), udp(80, 100)]
+def capture(path, packets, snap=65535, link=1):
+    with open(path, "wb") as f:
+        f.write(struct.pack("=IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, link))
+        for i, p in enumerate(packets):
+            f.write(struct.pack("=IIII", 1700000000 + i, i * 1000, min(len(p), snap), len(p)) + p[:snap])
+
+capture("in.pcap", packets)
+capture("odd.pcap", [b"short", bytes(14), bytes(40000)])
+capture("snapped.pcap", packets, 60)
+capture("loop.pcap", packets, link=0)
+capture("none.pcap", [])
+data = open("in.pcap", "rb").read()
+open("cut.pcap", "wb").write(data[:-1])
+open("text.pcap", "wb").write(b"this is not a capture at all")
+open("empty.pcap", "wb").write(b"")
+open("bad.pcap", "wb").write(data[:24 + 16 + 42] + struct.pack("=IIII", 0, 0, 0xffffffff, 0xffffffff) + data[100:])
+PYTHON
+
+# replay CODE OBJECT CAPTURE ARGUMENT...: output in out and err.
+replay() {
+	should=$1
+	object=$2
+	capture=$3
+	shift 3
+	code=0
+	timeout 60 "$LEAT_BIN" replay "$object" "$capture" "$@" >out 2>err || code=$?
+	[ "$code" = "$should" ] || fail "replay $(basename "$object") $*: exit code is $code, should be $should"
+}
+
+# prints TEXT: what replay printed is standard input, but for the folder of the object.
+prints() {
+	sed "s|$objects/||; s|$examples/||" out >is
+	cat >should
+	claim "$1" diff -u should is
+}
+
+says() {
+	claim "$1" grep -qF -- "$2" err
+}
+
+ln -s "$objects/replay.bpf.o" many.bpf.o
+many=many.bpf.o
+
+# ---- the examples ----
+
+replay 0 "$examples/drop_udp_port.bpf.o" in.pcap --verdicts
+prints 'drop_udp_port' <<'TEXT'
+program drop_udp_port (xdp) of drop_udp_port.bpf.o
+maps before:
+  .rodata: {"port": 5002}
+  .bss: {"dropped": 0}
+packet 1: 1700000000.000000000, 42 bytes: pass
+packet 2: 1700000001.001000000, 52 bytes: drop
+packet 3: 1700000002.002000000, 42 bytes: pass
+packet 4: 1700000003.003000000, 42 bytes: drop
+packet 5: 1700000004.004000000, 142 bytes: pass
+packets: 5, 320 bytes
+  aborted            0
+  drop               2
+  pass               3
+  tx                 0
+  redirect           0
+maps after:
+  .bss: {"dropped": 2}
+TEXT
+replay 0 "$examples/drop_udp_port.bpf.o" in.pcap --set port=80 -o out.pcap
+claim 'a constant is set from outside' grep -q 'drop  *1$' out
+claim 'what passed is written' grep -qx 'written: 4' out
+"$top/tests/pcap-tool" show in.pcap | head -n 4 >first
+"$top/tests/pcap-tool" show out.pcap >written
+claim 'it has its bytes and its time' diff first written
+replay 0 "$examples/drop_udp_port.bpf.o" in.pcap --keep=drop -o out.pcap
+"$top/tests/pcap-tool" show in.pcap | sed -n '2p;4p' >first
+"$top/tests/pcap-tool" show out.pcap >written
+claim '--keep=drop: what was dropped' diff first written
+
+replay 0 "$examples/reflect.bpf.o" in.pcap -o out.pcap
+"$top/tests/pcap-tool" show out.pcap >written
+claim 'reflect: addresses are swapped' grep -q ' 020000000001020000000002' written
+equal 'reflect: all go back' "$(wc -l <written)" 5
+
+replay 0 "$examples/count_proto.bpf.o" in.pcap
+prints 'count_proto' <<'TEXT'
+program count_proto (xdp) of count_proto.bpf.o
+packet 1: events (16 bytes): {"time": 1700000000000000000, "proto": {"ethertype": 2048, "ip": 17}, "length": 42}
+packet 3: events (16 bytes): {"time": 1700000002002000000, "proto": {"ethertype": 2054, "ip": 0}, "length": 42}
+packets: 5, 320 bytes
+  aborted            0
+  drop               0
+  pass               5
+  tx                 0
+  redirect           0
+maps after:
+  protos (percpu_hash, 2 elements)
+    {"ethertype": 2054, "ip": 0}: {"packets": 1, "bytes": 42}
+    {"ethertype": 2048, "ip": 17}: {"packets": 4, "bytes": 278}
+TEXT
+replay 0 "$examples/count_proto.bpf.o" in.pcap --json --verdicts
+prints 'count_proto as JSON' <<'TEXT'
+{
+  "object": "count_proto.bpf.o",
+  "program": "count_proto",
+  "section": "xdp",
+  "capture": "in.pcap",
+  "maps_before": {
+    "protos": {
+      "type": "percpu_hash",
+      "elements": []
+    }
+  },
+  "variables_before": {},
+  "packets": 5,
+  "bytes": 320,
+  "verdicts": {
+    "aborted": 0,
+    "drop": 0,
+    "pass": 5,
+    "tx": 0,
+    "redirect": 0,
+    "unknown": 0
+  },
+  "skipped": {
+    "truncated": 0,
+    "runt": 0,
+    "oversize": 0
+  },
+  "written": 0,
+  "packet_verdicts": [
+    {"packet": 1, "time": "1700000000.000000000", "length": 42, "verdict": "pass"},
+    {"packet": 2, "time": "1700000001.001000000", "length": 52, "verdict": "pass"},
+    {"packet": 3, "time": "1700000002.002000000", "length": 42, "verdict": "pass"},
+    {"packet": 4, "time": "1700000003.003000000", "length": 42, "verdict": "pass"},
+    {"packet": 5, "time": "1700000004.004000000", "length": 142, "verdict": "pass"}
+  ],
+  "events": [
+    {"packet": 1, "map": "events", "size": 16, "data": {"time": 1700000000000000000, "proto": {"ethertype": 2048, "ip": 17}, "length": 42}},
+    {"packet": 3, "map": "events", "size": 16, "data": {"time": 1700000002002000000, "proto": {"ethertype": 2054, "ip": 0}, "length": 42}}
+  ],
+  "lost": {},
+  "traces": [],
+  "traps": [],
+  "maps_after": {
+    "protos": {
+      "type": "percpu_hash",
+      "elements": [
+        {"key": {"ethertype": 2054, "ip": 0}, "values": [{"packets": 1, "bytes": 42}]},
+        {"key": {"ethertype": 2048, "ip": 17}, "values": [{"packets": 4, "bytes": 278}]}
+      ]
+    }
+  },
+  "variables_after": {}
+}
+TEXT
+
+# ---- maps and variables ----
+
+replay 0 $many in.pcap -p count --set cfg.limit=50 --set 'table[3]=9' --set cfg.step=3 --map counts='0=5,1=0x10' \
+	--map settings='10.0.0.1={"mood":"WILD","mac":"02:00:00:00:00:01","name":"a,b=\"c"},1.2.3.4={}' \
+	--map percpu=0=100 --cpu 2
+random=$(sed -n 's/.*"random": \([1-9][0-9]*\).*/\1/p' out)
+prints 'maps and variables that are filled' <<TEXT
+program count (xdp) of many.bpf.o
+maps before:
+  counts (array, 2 elements)
+    0: 5
+    1: 16
+  percpu (percpu_array, 1 element)
+    0: cpu0 100, cpu1 100, cpu2 100, sum 300
+  settings (hash, 2 elements)
+    16777226: {"mood": "WILD", "mac": [2, 0, 0, 0, 0, 1], "name": "a,b=\"c"}
+    67305985: {"mood": "CALM", "mac": [0, 0, 0, 0, 0, 0], "name": ""}
+  .rodata: {"cfg": {"limit": 50, "step": 3, "on": 0, "name": ""}, "sample.____fmt": "length %d of \"%s\""}
+  .bss: {"table": [0, 0, 0, 9], "random": 0, "sample_type": "0x0000000000000000"}
+packets: 5, 320 bytes
+  aborted            0
+  drop               5
+  pass               0
+  tx                 0
+  redirect           0
+maps after:
+  counts (array, 2 elements)
+    0: 14
+    1: 22
+  percpu (percpu_array, 1 element)
+    0: cpu0 100, cpu1 100, cpu2 420, sum 620
+  settings (hash, 2 elements)
+    16777226: {"mood": "WILD", "mac": [2, 0, 0, 0, 0, 1], "name": "a,b=\"c"}
+    67305985: {"mood": "CALM", "mac": [0, 0, 0, 0, 0, 0], "name": ""}
+  .bss: {"table": [3, 2, 0, 9], "random": $random, "sample_type": "0x0000000000000000"}
+TEXT
+
+for args in '--prog count' '--prog count --seed 2' '--prog sample --verdicts' '--prog route --map ports=7=3'; do
+	for format in '' --json; do
+		replay 0 $many in.pcap $args $format
+		mv out once
+		replay 0 $many in.pcap $args $format
+		claim "$args $format: twice the same" cmp once out
+	done
+done
+replay 0 $many in.pcap --prog count --seed 2
+deny 'another seed, other numbers' grep -q "\"random\": $random," out
+
+cat >fill.json <<'JSON'
+{
+  "counts": [{"key": 2, "value": 18446744073709551610}, {"key": "3", "value": "0xff"}],
+  "percpu": {"type": "x", "elements": [{"key": 1, "values": [4, 5]}]},
+  "settings": [{"key": "10.0.0.1", "value": {"mood": 1, "name": "json"}}]
+}
+JSON
+replay 0 $many in.pcap --prog count --map fill.json --cpu 1 --json
+python3 - out again.json >values <<'PYTHON'
+import json, sys
+said = json.load(open(sys.argv[1]))
+for name, it in said["maps_before"].items():
+    for element in it["elements"]:
+        print(name, element["key"], element.get("value", element.get("values")))
+json.dump(said["maps_before"], open(sys.argv[2], "w"))
+PYTHON
+cat >should <<'TEXT'
+counts 2 18446744073709551610
+counts 3 255
+percpu 1 [4, 5]
+settings 16777226 {'mood': 'WILD', 'mac': [0, 0, 0, 0, 0, 0], 'name': 'json'}
+TEXT
+claim 'maps filled from a file' diff should values
+mv out once
+replay 0 $many in.pcap --prog count --map again.json --cpu 1 --json
+claim 'what was printed fills maps again' cmp once out
+
+# ---- other verdicts, records, traces ----
+
+replay 0 $many in.pcap -p route --verdicts --map ports=2=9 --map 'nets=10.0.0.0/8=2,10.1.0.0/16=1'
+claim 'an entry that is missing: the action of the flags' grep -q 'packet 1: .*: tx$' out
+replay 0 $many in.pcap -p route --verdicts --map ports=2=9 --map 'nets=10.0.0.0/8=2'
+claim 'a redirect by a map' grep -qx 'packet 5: 1700000004.004000000, 142 bytes: redirect to ports\[2\], port 9' out
+replay 0 $many in.pcap -p send --verdicts
+claim 'a redirect to a port' grep -qx 'packet 5: 1700000004.004000000, 142 bytes: redirect to port 5' out
+replay 0 $many in.pcap -p send --verdicts --json
+claim 'a redirect in JSON' grep -qF '"length": 42, "verdict": "redirect", "port": 5}' out
+replay 0 $many in.pcap -p sample -e samples=sample --queue 2 --ifindex 9
+claim 'a perf event by its struct' grep -qx 'packet 5: samples (12 bytes): {"length": 142, "port": 9, "queue": 2}' out
+claim 'a trace' grep -q '^packet 5: trace: length 142 of "a.*b"$' out
+replay 0 $many in.pcap -p sample --ifindex 9
+claim 'without a struct: bytes, the packet behind them' \
+	grep -qx 'packet 2: samples (12 bytes): "34:00:00:00:09:00:00:00:02:00:00:00"' out
+replay 0 $many in.pcap -p jump --queue 2 --map jumps=2=grow,1=odd -o out.pcap
+claim 'a tail call to a program that --map put there' grep -q 'pass  *5$' out
+"$top/tests/pcap-tool" show out.pcap >written
+claim 'the packet as the program left it' grep -q '^1700000000000000000 48 48 00000000020000000002.*0000$' written
+replay 0 $many in.pcap -p jump --queue 1 --map jumps=2=grow,1=odd
+claim 'a number that is no verdict' grep -q 'unknown  *5 ' out
+replay 0 $many in.pcap -p jump
+claim 'a tail call to nothing' grep -q 'aborted  *5$' out
+
+replay 0 "$examples/reflect.bpf.o" in.pcap -o -
+"$top/tests/pcap-tool" show out >written
+equal 'a capture to standard output' "$(wc -l <written)" 5
+claim 'the report is on standard error then' grep -q 'tx  *5$' err
+code=0
+"$LEAT_BIN" replay "$examples/reflect.bpf.o" - <in.pcap >out 2>err || code=$?
+equal 'a capture from standard input' "$code" 0
+claim 'all of it' grep -q 'tx  *5$' out
+
+replay 6 $many in.pcap -p reckless
+claim 'a trap: program, instruction, source' grep -qE \
+	'^trap: program reckless, instruction [0-9]+ \(.*replay\.bpf\.c:[0-9]+: .*data\[99\].*\): .*, 4 times$' out
+claim 'and the rest of the report' grep -q 'pass  *1$' out
+replay 6 $many in.pcap -p reckless --json
+claim 'a trap in JSON' python3 -c 'import json; t = json.load(open("out"))["traps"]; assert t[0]["count"] == 4 and len(t) == 1'
+
+# ---- captures that are not good ----
+
+replay 4 "$examples/reflect.bpf.o" cut.pcap
+claim 'what stands before the fault was run' grep -q 'tx  *4$' out
+says 'a capture that is cut off' 'cut.pcap: packet 5: '
+replay 4 "$examples/reflect.bpf.o" bad.pcap
+claim 'a length that cannot be: what stands before it was run' grep -q 'tx  *1$' out
+for file in text empty; do
+	replay 4 "$examples/reflect.bpf.o" $file.pcap
+	says "$file.pcap is no capture" "$file.pcap: not a capture"
+done
+replay 4 "$examples/reflect.bpf.o" loop.pcap
+says 'not Ethernet' 'link type'
+replay 1 "$examples/reflect.bpf.o" nowhere.pcap
+says 'no such capture' 'nowhere.pcap: No such file'
+replay 0 "$examples/reflect.bpf.o" none.pcap
+claim 'a capture without packets' grep -qx 'packets: 0, 0 bytes' out
+replay 0 "$examples/reflect.bpf.o" odd.pcap
+claim 'a packet of 14 bytes is run' grep -qx 'packets: 1, 14 bytes' out
+claim 'a runt is passed over' grep -q '^passed over: 1 runt' out
+claim 'what is longer than a buffer is passed over' grep -q '^passed over: 1 oversize' out
+replay 0 "$examples/reflect.bpf.o" snapped.pcap
+claim 'half packets are passed over' grep -q '^passed over: 1 truncated' out
+replay 1 "$examples/reflect.bpf.o" in.pcap -o nowhere/out.pcap
+says 'an output that cannot be' 'nowhere/out.pcap'
+if [ -c /dev/full ]; then
+	replay 1 "$examples/reflect.bpf.o" in.pcap -o /dev/full
+	says 'a full disk' '/dev/full: cannot be written'
+fi
+
+# ---- mistakes ----
+
+# mistake TEXT ARGUMENT...: exit code 1, TEXT on standard error, no report.
+mistake() {
+	text=$1
+	shift
+	replay 1 $many in.pcap "$@"
+	says "$*: $text" "$text"
+	claim "$*: no report" [ ! -s out ]
+}
+
+mistake 'several programs, choose one by --prog: count, route, send, sample, jump, grow, reckless, odd'
+mistake "no program 'coun' (did you mean 'count'?)" -p coun
+mistake "no global variable 'tabl' (did you mean 'table'?)" -p count --set tabl=1
+mistake "cfg.limt: no member 'limt' (did you mean 'limit'?)" -p count --set cfg.limt=1
+mistake "table[4]: the array has 4 elements" -p count --set 'table[4]=1'
+mistake "is not an array" -p count --set 'cfg[0]=1'
+mistake "a number and ']' must follow '['" -p count --set 'table[x]=1'
+mistake "a number and ']' must follow '['" -p count --set 'table[1=1'
+mistake 'is not the name of a variable' -p count --set '.=1'
+mistake 'is not the name of a variable' -p count --set 'cfg.=1'
+mistake 'cfg.step: 16 does not fit into unsigned 4 bits' -p count --set cfg.step=16
+mistake "cfg.limit: 'much' is not a number" -p count --set cfg.limit=much
+mistake "the program uses no map 'cuonts' (did you mean 'counts'?)" -p count --map cuonts=0=1
+mistake "the program uses no map 'nets'" -p count --map nets=0=1
+mistake "counts: 'x' must be KEY=VALUE" -p count --map counts=x
+mistake "counts: 'x' is not a number" -p count --map counts=x=1
+mistake 'counts: element 4 does not fit: the map has 4 entries' -p count --map counts=4=1
+mistake "settings: mood: 'MILD' is not a number or a name of the enum (did you mean 'WILD'?)" -p count \
+	--map 'settings=1={"mood":"MILD"}'
+mistake 'global variables are set by --set' -p count --map .bss=0=1
+mistake 'a map of records cannot be filled' -p sample --map samples=0=1
+mistake "no program 'gro'" -p jump --map jumps=0=gro
+mistake 'none.json: cannot be opened: No such file' -p count --map none.json
+echo '{"counts": [{"key": 1, "value": 1}, {"key": 1}]}' >bad.json
+mistake 'bad.json: counts[1]: must be {"key"' -p count --map bad.json
+echo '{"percpu": [{"key": 1, "values": [1, 2]}]}' >bad.json
+mistake 'bad.json: percpu[0]: needs 1 values' -p count --map bad.json
+echo '{"counts": 1}' >bad.json
+mistake 'bad.json: counts: must be a list' -p count --map bad.json
+for text in '{' '[1]' '"x"' '' '{"counts": [], "counts": []}'; do
+	echo "$text" >bad.json
+	mistake 'bad.json: ' -p count --map bad.json
+done
+mistake 'must be a whole number' -p count --map 'counts={"a":99}=1'
+replay 1 nowhere.o in.pcap
+says 'no such object' 'nowhere.o'
+replay 1 in.pcap in.pcap
+says 'no object' 'in.pcap'
+
+# usage PATTERN ARGUMENT...: exit code 2, nothing on standard output.
+usage() {
+	pattern=$1
+	shift
+	code=0
+	"$LEAT_BIN" replay "$@" >out 2>err || code=$?
+	equal "replay $*: exit code" "$code" 2
+	says "replay $*: $pattern" "$pattern"
+	claim "replay $*: nothing on standard output" [ ! -s out ]
+}
+
+usage 'OBJ.o and IN.pcap are missing'
+usage 'IN.pcap is missing' a.o
+usage 'more than OBJ.o and IN.pcap' a.o b c
+usage 'VAR=VALUE' a.o b --set x
+usage 'MAP=STRUCT' a.o b --event x
+usage '--cpu: must be 0..31' a.o b --cpu 32
+usage '--seed' a.o b --seed x
+usage '--keep' a.o b --keep some
+usage 'unrecognized' a.o b --fast
+"$LEAT_BIN" replay --help >out
+claim '--help says the exit codes' grep -q '^  6  ' out
+done_testing
