@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bpf_kernel.c: the kernel and leat load the same objects, run the same packets, and must agree: on the verdict, on
+ * every byte of the packet and its metadata, and on what the maps hold and the rings gave. Prints TAP. As root.
+ *
+ * usage: test-tests-bpf_kernel OBJECT... | OBJECT PROGRAM
+ *	LEAT_TEST_PACKETS=N	packets for each program (2000)
+ *	LEAT_TEST_SEED=N	other packets
+ *	LEAT_LOAD=PATH		leat-load, where it is not found
+ *
+ * Each program begins with its object loaded afresh and the maps filled. A program that the kernel refuses is skipped
+ * by name with the kernel's reason; one that leat refuses and the kernel does not is a failure, unless it is listed
+ * below.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/both.h"
+#include "bpf/contents.h"
+#include "bpf/packets.h"
+
+#define COMPARE_EVERY 250u
+/** Differences told of one program; after a first one others follow. */
+#define TELL_MAX 4u
+
+struct test {
+	struct both_world world;
+	unsigned int packets;
+	uint64_t seed;
+	unsigned int cases, failed, skipped;
+	uint64_t runs;
+	/* of the program at hand */
+	const char *self, *object, *program;
+	unsigned int differences, packet;
+	unsigned int verdict[LEAT_XDP_ACTIONS + 1]; /* how many of each; the last: none of them */
+	uint8_t last[PACKET_MAX];
+	uint32_t last_len;
+};
+
+/** What leat does not have (yet), and must refuse with a sentence that says so. */
+static const struct refusal {
+	const char *program, *words;
+} refusals[] = {
+	{ "uses_kfunc", "bpf_xdp_metadata_rx_hash" },
+	{ "looped", "helper number 181" },               /* loop */
+	{ "xdp_redirect_dns_func", "helper number 69" }, /* fib_lookup; libknot */
+	{ "xdp_handle_tcp_recv", "helper number 93" },   /* spin_lock; xdp-trafficgen */
+	{ "xdp_redirect_send_tcp", "helper number 93" },
+};
+
+static const struct refusal *refusal_of(const char *program)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+		if (!strcmp(refusals[i].program, program))
+			return &refusals[i];
+	}
+	return NULL;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* ---- telling ---- */
+
+static void result(struct test *t, bool ok, const char *format, ...) LEAT_PRINTF(3, 4);
+
+static void result(struct test *t, bool ok, const char *format, ...)
+{
+	va_list args;
+
+	t->cases++;
+	t->failed += !ok;
+	printf("%sok %u - %s: %s: ", ok ? "" : "not ", t->cases, base_name(t->object), t->program);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	putchar('\n');
+	fflush(stdout);
+}
+
+/** One line of what somebody said. */
+static const char *one_line(char *text)
+{
+	char *at;
+
+	for (at = text; *at; at++) {
+		if (*at == '\n' || *at == '#')
+			*at = ' ';
+	}
+	return text;
+}
+
+static void tell_packet(const struct test *t)
+{
+	uint32_t i;
+
+	printf("#   packet %u: ", t->packet);
+	for (i = 0; i < t->last_len; i++)
+		printf("%02x", t->last[i]);
+	printf("\n#   again: LEAT_TEST_PACKETS=%u LEAT_TEST_SEED=%llu %s %s %s\n", t->packet + 1,
+	       (unsigned long long)t->seed, t->self, t->object, t->program);
+}
+
+static void differ(void *arg, const char *sentence)
+{
+	struct test *t = arg;
+
+	if (t->differences++ >= TELL_MAX)
+		return;
+	printf("# %s: %s: %s\n", base_name(t->object), t->program, sentence);
+	tell_packet(t);
+}
+
+/* ---- one packet ---- */
+
+static void make_packet(const struct test *t, struct numbers *n, struct both_packet *packet)
+{
+	bool here = numbers_below(n, 2);
+
+	packet->ifindex = here ? t->world.ifindex : 1;
+	packet->queue = here ? numbers_below(n, 4) : 0;
+	packet->meta = numbers_below(n, 8) ? 0 : 4 * numbers_below(n, 17);
+	numbers_fill(n, packet->bytes, packet->meta);
+	packet->len = packet->meta + packet_make(n, packet->bytes + packet->meta);
+}
+
+static void compare_packets(struct test *t, const struct both_packet *kernel, uint32_t kernel_verdict,
+			    const struct both_packet *leat, uint32_t leat_verdict)
+{
+	char text[256];
+	uint32_t i;
+
+	if (kernel_verdict != leat_verdict) {
+		snprintf(text, sizeof(text), "the verdict is %d in the kernel, %d in leat", (int)kernel_verdict,
+			 (int)leat_verdict);
+		differ(t, text);
+		return;
+	}
+	if (kernel->len != leat->len || kernel->meta != leat->meta) {
+		snprintf(text, sizeof(text), "verdict %d: %u bytes, %u of metadata, in the kernel, %u and %u in leat",
+			 (int)leat_verdict, kernel->len, kernel->meta, leat->len, leat->meta);
+		differ(t, text);
+		return;
+	}
+	for (i = 0; i < kernel->len && kernel->bytes[i] == leat->bytes[i]; i++)
+		;
+	if (i == kernel->len)
+		return;
+	snprintf(text, sizeof(text), "verdict %d: byte %d of the packet is %02x in the kernel, %02x in leat",
+		 (int)leat_verdict, (int)(i - kernel->meta), kernel->bytes[i], leat->bytes[i]);
+	differ(t, text);
+}
+
+static int run_packet(struct test *t, struct both *both, const struct both_prog *prog, struct numbers *n)
+{
+	static struct both_packet kernel, leat;
+	uint32_t kernel_verdict, leat_verdict;
+	char text[128];
+	int err;
+
+	make_packet(t, n, &kernel);
+	leat = kernel;
+	t->last_len = kernel.len - kernel.meta;
+	memcpy(t->last, kernel.bytes + kernel.meta, t->last_len);
+	err = both_run_kernel(prog, &kernel, &kernel_verdict);
+	if (err)
+		return err;
+	err = both_run_leat(both, prog, t->world.cpu, &leat, &leat_verdict);
+	t->runs++;
+	if (err) {
+		snprintf(text, sizeof(text), "leat leaves an impossible packet");
+		differ(t, text);
+		return 0;
+	}
+	t->verdict[leat_verdict < LEAT_XDP_ACTIONS ? leat_verdict : LEAT_XDP_ACTIONS]++;
+	compare_packets(t, &kernel, kernel_verdict, &leat, leat_verdict);
+	return 0;
+}
+
+/** "2000 packets: 20 drop, 1980 pass". */
+static void result_of_runs(struct test *t)
+{
+	char text[256];
+	int i, len = snprintf(text, sizeof(text), "%u packets", t->packet);
+
+	for (i = 0; i <= LEAT_XDP_ACTIONS; i++) {
+		if (t->verdict[i])
+			len += snprintf(text + len, sizeof(text) - (size_t)len, ", %u %s", t->verdict[i],
+					leat_xdp_action_name((uint32_t)i));
+	}
+	result(t, !t->differences, "%s", text);
+}
+
+static void tell_traps(const struct both_prog *prog)
+{
+	struct leat_bpf_trap trap;
+	unsigned int i;
+
+	for (i = 0; leat_bpf_prog_trap(prog->leat, i, &trap); i++)
+		printf("# %s: %llu times ended at instruction %u: %s (%s)\n", prog->name,
+		       (unsigned long long)trap.count, trap.insn, trap.reason, trap.source ? trap.source : "");
+}
+
+/* ---- one program ---- */
+
+static void run_program(struct test *t, struct both *both, const struct both_prog *prog)
+{
+	const struct contents contents = { &t->world, differ, t };
+	struct numbers n = { t->seed };
+	int err = 0;
+
+	t->differences = 0;
+	t->packet = 0;
+	t->last_len = 0;
+	memset(t->verdict, 0, sizeof(t->verdict));
+	contents_fill(&contents, both);
+	for (; !err && t->packet < t->packets && !t->differences; t->packet++) {
+		err = run_packet(t, both, prog, &n);
+		if (t->differences)
+			break;
+		if (t->packet % COMPARE_EVERY == COMPARE_EVERY - 1)
+			contents_compare(&contents, both, false);
+	}
+	contents_compare(&contents, both, true);
+	if (err) {
+		t->skipped++;
+		result(t, true, "# SKIP loaded by both, but the kernel's test run says %s", strerror(-err));
+		return;
+	}
+	tell_traps(prog);
+	result_of_runs(t);
+}
+
+static const struct both_prog *find_program(const struct both *both, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < both->n_progs && strcmp(both->prog[i].name, name); i++)
+		;
+	return i < both->n_progs && both->prog[i].leat ? &both->prog[i] : NULL;
+}
+
+/** leat must refuse it, and say why. */
+static void check_refusal(struct test *t, const struct both *both, const struct refusal *refusal)
+{
+	bool ok = strstr(both->why_leat, refusal->words);
+
+	result(t, ok, "is refused: %s", both->why_leat[0] ? both->why_leat : "but it is not");
+}
+
+/** Loads the whole object; when a side does not take it as a whole, this program alone. */
+static void check_program(struct test *t, struct both_image *image, const char *program)
+{
+	const struct refusal *refusal = refusal_of(program);
+	const struct both_prog *prog;
+	struct both both;
+
+	t->program = program;
+	both_open(&t->world, image, NULL, &both);
+	if (both.why_kernel[0] || both.why_leat[0]) {
+		both_close(&both);
+		both_open(&t->world, image, program, &both);
+	}
+	one_line(both.why_kernel);
+	one_line(both.why_leat);
+	prog = find_program(&both, program);
+	if (refusal) {
+		check_refusal(t, &both, refusal);
+	} else if (both.why_kernel[0]) {
+		t->skipped++;
+		result(t, true, "# SKIP the kernel refuses it: %s", both.why_kernel);
+		printf("# leat %s%s\n", both.why_leat[0] ? "refuses it, too: " : "takes it", both.why_leat);
+	} else if (both.why_leat[0] || !prog) {
+		result(t, false, "leat refuses it: %s", both.why_leat);
+	} else {
+		run_program(t, &both, prog);
+	}
+	both_close(&both);
+}
+
+/** The names of an object's XDP programs, from libbpf alone. */
+static unsigned int list_programs(const char *path, char names[][128])
+{
+	struct bpf_object *obj = bpf_object__open_file(path, NULL);
+	struct bpf_program *prog;
+	unsigned int n = 0;
+
+	if (!obj)
+		return 0;
+	bpf_object__for_each_program(prog, obj) {
+		if (bpf_program__type(prog) == BPF_PROG_TYPE_XDP && n < BOTH_PROGS_MAX)
+			snprintf(names[n++], 128, "%s", bpf_program__name(prog));
+	}
+	bpf_object__close(obj);
+	return n;
+}
+
+static void check_object(struct test *t, const char *path, const char *only)
+{
+	static char names[BOTH_PROGS_MAX][128];
+	struct both_image image = { .path = path };
+	unsigned int i, n = list_programs(path, names), done = 0;
+
+	t->object = path;
+	for (i = 0; i < n; i++) {
+		if (only && strcmp(only, names[i]))
+			continue;
+		check_program(t, &image, names[i]);
+		done++;
+	}
+	if (!done)
+		printf("# %s: no XDP program%s%s\n", base_name(path), only ? " " : "", only ? only : "");
+	both_image_free(&image);
+}
+
+static unsigned long long number_from(const char *variable, unsigned long long otherwise)
+{
+	const char *text = getenv(variable);
+
+	return text && *text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+int main(int argc, char **argv)
+{
+	struct test t = { .self = argv[0] };
+	bool one = argc == 3 && !strchr(argv[2], '/') && !strstr(argv[2], ".o");
+	char why[256] = "";
+	int i;
+
+	t.packets = (unsigned int)number_from("LEAT_TEST_PACKETS", 2000);
+	t.seed = number_from("LEAT_TEST_SEED", 1);
+	t.world.loader = getenv("LEAT_LOAD");
+	if (argc < 2) {
+		printf("1..0 # SKIP there are no objects\n");
+		return 0;
+	}
+	if (both_world_init(&t.world, why, sizeof(why))) {
+		printf("1..0 # SKIP %s\n", why);
+		return 0;
+	}
+	for (i = 1; i < (one ? 2 : argc); i++)
+		check_object(&t, argv[i], one ? argv[2] : NULL);
+	printf("1..%u\n# %d objects, %u programs (%u skipped), %llu runs on each side, %u failed\n", t.cases,
+	       one ? 1 : argc - 1, t.cases, t.skipped, (unsigned long long)t.runs, t.failed);
+	return t.failed ? 1 : 0;
+}
