@@ -100,8 +100,8 @@ static int check_head(const struct image *image, size_t len)
 		return -EINVAL;
 	}
 	if (head->version != LEAT_IMAGE_VERSION) {
-		leat_diag_add(image->diag, "the image has version %u, this library reads version %u: leat-load and the library "
-			      "belong to different installations", head->version, LEAT_IMAGE_VERSION);
+		leat_diag_add(image->diag, "the image has version %u, this library reads version %u: leat-load and the "
+			      "library belong to different installations", head->version, LEAT_IMAGE_VERSION);
 		return -EINVAL;
 	}
 	if (head->size != len)

@@ -78,7 +78,8 @@ static void fill_maps(struct sample *s, uint32_t *len)
 {
 	s->map[RODATA] = (struct leat_image_map){
 		.name = string(s, len, ".rodata"), .type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 8,
-		.max_entries = 1, .map_flags = BPF_F_RDONLY_PROG, .flags = LEAT_IMAGE_MAP_INTERNAL | LEAT_IMAGE_MAP_FROZEN,
+		.max_entries = 1, .map_flags = BPF_F_RDONLY_PROG,
+		.flags = LEAT_IMAGE_MAP_INTERNAL | LEAT_IMAGE_MAP_FROZEN,
 		.data = {.off = 0, .n = 8},
 	};
 	s->map[DATA] = (struct leat_image_map){
@@ -110,24 +111,28 @@ static void fill_progs(struct sample *s, uint32_t *len)
 {
 	static const struct bpf_insn insns[N_INSNS] = {
 		/* main: r2 = &jumps; r3 = 1; tail_call; r1 = .rodata + 4; r0 = *(u32 *)r1; exit */
-		{.code = BPF_LD | BPF_IMM | BPF_DW, .dst_reg = 2, .src_reg = BPF_PSEUDO_MAP_FD, .imm = JUMPS}, {0},
+		{.code = BPF_LD | BPF_IMM | BPF_DW, .dst_reg = 2, .src_reg = BPF_PSEUDO_MAP_FD, .imm = JUMPS},
+		{0},
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 3, .imm = 1},
 		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_tail_call},
-		{.code = BPF_LD | BPF_IMM | BPF_DW, .dst_reg = 1, .src_reg = BPF_PSEUDO_MAP_VALUE, .imm = RODATA}, {.imm = 4},
+		{.code = BPF_LD | BPF_IMM | BPF_DW, .dst_reg = 1, .src_reg = BPF_PSEUDO_MAP_VALUE, .imm = RODATA},
+		{.imm = 4},
 		{.code = BPF_JMP | BPF_EXIT},
 		/* next: r0 = 1; exit */
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = XDP_DROP},
 		{.code = BPF_JMP | BPF_EXIT},
 	};
-	uint32_t file = string(s, len, "dir/file.c"), text = string(s, len, "\treturn 1;"), section = string(s, len, "xdp");
+	uint32_t file = string(s, len, "dir/file.c"), text = string(s, len, "\treturn 1;");
+	uint32_t section = string(s, len, "xdp");
 
 	memcpy(s->insn, insns, sizeof(insns));
 	s->prog[0] = (struct leat_image_prog){
-		.name = string(s, len, "main"), .section = section, .n_insns = 7, .n_lines = 2, .run_prio = 50, .chain_actions = 4,
+		.name = string(s, len, "main"), .section = section, .n_insns = 7, .n_lines = 2, .run_prio = 50,
+		.chain_actions = 4,
 	};
 	s->prog[1] = (struct leat_image_prog){
-		.name = string(s, len, "next"), .section = section, .first_insn = 7, .n_insns = 2, .first_line = 2, .n_lines = 1,
-		.run_prio = 7, .chain_actions = 1, .flags = LEAT_IMAGE_PROG_FRAGS,
+		.name = string(s, len, "next"), .section = section, .first_insn = 7, .n_insns = 2, .first_line = 2,
+		.n_lines = 1, .run_prio = 7, .chain_actions = 1, .flags = LEAT_IMAGE_PROG_FRAGS,
 	};
 	s->line[0] = (struct leat_image_line){.insn = 1, .file = file, .text = text, .line = 10};
 	s->line[1] = (struct leat_image_line){.insn = 4, .file = file, .text = text, .line = 20};
@@ -136,6 +141,9 @@ static void fill_progs(struct sample *s, uint32_t *len)
 
 static void fill(struct sample *s)
 {
+	const struct btf_header btf = {
+		.magic = BTF_MAGIC, .version = BTF_VERSION, .hdr_len = sizeof(btf), .str_len = 1,
+	};
 	uint32_t len = 1;
 
 	memset(s, 0, sizeof(*s));
@@ -145,7 +153,7 @@ static void fill(struct sample *s)
 	s->head.license = string(s, &len, "GPL");
 	memcpy(s->data, "\1\2\3\4\5\6\7\10ABCDEFGH", 16);
 	/* BTF without types: its header, and one empty string */
-	memcpy(s->btf, &(struct btf_header){.magic = BTF_MAGIC, .version = BTF_VERSION, .hdr_len = 24, .str_len = 1}, 24);
+	memcpy(s->btf, &btf, sizeof(btf));
 }
 
 /* ---- looking ---- */
@@ -286,8 +294,9 @@ static void every_bit_changed(void **state)
 
 static void every_word_changed(void **state)
 {
-	static const uint32_t values[] = {0, 1, 2, 5, 8, 0x7f, 0xff, 4096, sizeof(struct sample), 0x7fffffff, 0x80000000,
-					  0xfffffff8, 0xffffffff};
+	static const uint32_t values[] = {
+		0, 1, 2, 5, 8, 0x7f, 0xff, 4096, sizeof(struct sample), 0x7fffffff, 0x80000000, 0xfffffff8, 0xffffffff,
+	};
 	struct sample s;
 	uint32_t word;
 	size_t off, i;

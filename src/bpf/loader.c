@@ -89,7 +89,7 @@ static int find_program(struct loader *l, const char *wanted)
 	leat_diag_add(l->diag, "%s, which reads eBPF objects, is not there or is no program", l->program);
 	return -ENOENT;
 #else
-	leat_diag_add(l->diag, "this leat was built without leat-load, which reads eBPF objects (meson: -Dbpf=enabled)");
+	leat_diag_add(l->diag, "leat was built without leat-load, which reads eBPF objects (meson: -Dbpf=enabled)");
 	return -ENOSYS;
 #endif
 }
@@ -311,8 +311,8 @@ static int judge(struct loader *l, unsigned int timeout_ms)
 	}
 	pass_sentences_on(l);
 	if (signal) {
-		leat_diag_add(l->diag, "leat-load was ended by a signal (SIG%s) while reading it: the file is damaged, too large "
-			      "or hostile", name ? name : "?");
+		leat_diag_add(l->diag, "leat-load was ended by a signal (SIG%s) while reading it: the file is damaged, "
+			      "too large or hostile", name ? name : "?");
 		return -EINVAL;
 	}
 	if (!WIFEXITED(l->status) || WEXITSTATUS(l->status) || l->said_len) {

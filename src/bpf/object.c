@@ -224,10 +224,13 @@ struct leat_bpf_prog *leat_bpf_object_prog_find(struct leat_bpf_object *obj, con
 
 struct leat_bpf_map *leat_bpf_object_map_find(struct leat_bpf_object *obj, const char *name)
 {
+	const struct leat_image_map *map;
 	uint32_t i;
 
-	for (i = 0; i < obj->n_maps; i++)
-		if (is_there(obj, i) && !strcmp(leat_image_string(obj->head, leat_object_image_map(obj, i)->name), name))
+	for (i = 0; i < obj->n_maps; i++) {
+		map = leat_object_image_map(obj, i);
+		if (is_there(obj, i) && !strcmp(leat_image_string(obj->head, map->name), name))
 			return &obj->map[i];
+	}
 	return NULL;
 }

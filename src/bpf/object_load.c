@@ -126,8 +126,9 @@ static int refuse_type(const struct needs *needs, uint32_t number, struct leat_d
 			if (map_of(&prog->insn[j]) != (int)number)
 				continue;
 			leat_bpf_prog_source(prog, j, source, sizeof(source));
-			leat_diag_add(diag, "%s: instruction %u%s%s%s: uses map '%s' of type %u, which leat does not have",
-				      prog->name, j, *source ? " (" : "", source, *source ? ")" : "", name, map->type);
+			leat_diag_add(diag, "%s: instruction %u%s%s%s: uses map '%s' of type %u, which leat does not "
+				      "have", prog->name, j, *source ? " (" : "", source, *source ? ")" : "", name,
+				      map->type);
 			return -EOPNOTSUPP;
 		}
 	}

@@ -37,7 +37,7 @@ static void make_entries_global(struct load_elf *elf)
 
 /* ---- pinning ---- */
 
-/* The array type behind a member __uint(name, number), whose number is the array's length; NULL: it is something else. */
+/* The array type behind a member __uint(name, number): the number is its length. NULL: it is something else. */
 static const struct btf_array *number_of(const struct btf *btf, const struct btf_member *m)
 {
 	const struct btf_type *t = btf__type_by_id(btf, m->type);

@@ -3,12 +3,16 @@
  * files.c: the files that libbpf opens. The linker sends its calls of open() and the like here (--wrap); nothing is
  * opened any more, and the sandbox would not allow it. Calls outside of a load are not libbpf's and go through.
  *
- *   LOAD_KERNEL_BTF                     the BTF that CO-RE relocates against: a kernel's, which the parent opened; or the
- *                                       object's own, so that everything stands where the compiler saw it
- *   /sys/kernel/btf/vmlinux             the object's own BTF: so every kernel function and variable that it declares is
- *                                       found, and reaches PROG_LOAD with a number whose name we know
- *   /sys/devices/system/cpu/possible    as many CPUs as programs can see
- *   /proc/kallsyms, /proc/config.gz     empty
+ *   LOAD_KERNEL_BTF
+ *	the BTF that CO-RE relocates against: a kernel's, which the parent opened; or the object's own, so that
+ *	everything stands where the compiler saw it
+ *   /sys/kernel/btf/vmlinux
+ *	the object's own BTF: so every kernel function and variable that it declares is found, and reaches PROG_LOAD
+ *	with a number whose name we know
+ *   /sys/devices/system/cpu/possible
+ *	as many CPUs as programs can see
+ *   /proc/kallsyms, /proc/config.gz
+ *	empty
  */
 #include "files.h"
 

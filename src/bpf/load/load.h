@@ -33,7 +33,7 @@
 struct load_bytes {
 	uint8_t *p;
 	size_t len, room;
-	bool failed; /* memory was out at some time, or it would be more than LEAT_IMAGE_SIZE_MAX: the content is void */
+	bool failed; /* memory was out at some time, or LEAT_IMAGE_SIZE_MAX reached: the content is void */
 };
 
 /** Appends @len bytes (NULL: zeroes). Returns their offset, 0 when that failed. */

@@ -121,7 +121,11 @@ static void note_btf(struct load *load)
 
 static int open_object(struct load *load)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "o", .btf_custom_path = LOAD_KERNEL_BTF);
+	struct bpf_object_open_opts opts = {
+		.sz = sizeof(opts),
+		.object_name = "o",
+		.btf_custom_path = LOAD_KERNEL_BTF,
+	};
 	int err;
 
 	err = load_elf_fixup(load);
