@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/heap.h"
@@ -589,6 +590,81 @@ static void loaders_that_are_not_there(void **state)
 	assert_int_equal(leat_diag_count(diag), 1);
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED true
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED false
+#endif
+
+/** Whether a file of /proc/PID says @text. */
+static bool proc_says(pid_t pid, const char *name, const char *text)
+{
+	char path[64], line[256];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	f = fopen(path, "r");
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = !strncmp(line, text, strlen(text));
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/** Starts leat-load on a pipe, so that it waits for the object's bytes with all doors closed. */
+static pid_t start_on_pipe(int *write_end)
+{
+	int ends[2], null = open("/dev/null", O_RDWR), fd;
+	pid_t pid;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_true(null >= 0);
+	pid = fork();
+	if (!pid) {
+		fd = fcntl(ends[0], F_DUPFD, 20); /* out of the way of what follows */
+		null = fcntl(null, F_DUPFD, 20);
+		dup2(fd, 3);
+		dup2(null, 4);
+		dup2(null, 5);
+		dup2(null, 6);
+		execl(getenv("LEAT_LOAD"), "leat-load", (char *)NULL);
+		_exit(127);
+	}
+	close(ends[0]);
+	close(null);
+	*write_end = ends[1];
+	return pid;
+}
+
+static void doors_are_closed(void **state)
+{
+	int write_end, waited = 0, status;
+	pid_t pid;
+
+	(void)state;
+	if (!getenv("LEAT_LOAD"))
+		skip();
+	pid = start_on_pipe(&write_end);
+	assert_true(pid > 0);
+	while (!proc_says(pid, "status", SANITIZED ? "NoNewPrivs:\t1" : "Seccomp:\t2") && waited++ < 5000)
+		usleep(1000);
+	assert_true(waited < 5000);
+	assert_true(proc_says(pid, "status", "NoNewPrivs:\t1"));
+	assert_true(proc_says(pid, "limits", "Max core file size        0 "));
+	assert_true(proc_says(pid, "limits", "Max file size             67108864 "));
+	assert_true(proc_says(pid, "limits", "Max cpu time              10 "));
+	assert_true(SANITIZED || proc_says(pid, "limits", "Max address space         536870912 "));
+	close(write_end); /* an empty object */
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+}
+
 static void memory_runs_out(void **state)
 {
 	unsigned long nth;
@@ -697,6 +773,7 @@ int main(void)
 		TEST(loaders_that_fail),
 		TEST(loaders_see_only_what_is_theirs),
 		TEST(loaders_that_are_not_there),
+		TEST(doors_are_closed),
 		TEST(memory_runs_out),
 		TEST(objects_of_xdp_tools),
 	};
