@@ -49,13 +49,15 @@ int leat_hash_init(struct leat_hash *h, const struct leat_bpf_map *map, bool lru
 {
 	bool percpu = map->type->flags & LEAT_BPF_MAP_PER_CPU;
 	int err = init_buckets(h, map->max_entries);
+	unsigned int i;
 
 	if (err)
 		return err;
 	h->lru = lru;
 	h->key_size = map->key_size;
 	h->value_off = (uint32_t)(sizeof(struct leat_elem) + leat_round8(map->key_size));
-	h->seed = map->map_flags & BPF_F_ZERO_SEED ? 0 : leat_bpf_mix(map->env->seed, map->number);
+	for (i = 0; i < 2; i++)
+		h->seed[i] = leat_bpf_mix(map->map_flags & BPF_F_ZERO_SEED ? 0 : map->env->seed, 2 * map->number + i) | i;
 	err = leat_elems_init(&h->elems, map->max_entries,
 			      h->value_off + (percpu ? 0 : (uint64_t)map->value_stride), map->env->cpus, map->env->epoch);
 	if (err)

@@ -37,7 +37,7 @@ LEAT_STATIC_ASSERT(sizeof(struct leat_hash_bucket) == LEAT_CACHELINE, "a bucket 
 struct leat_hash {
 	/* lookups read these */
 	struct leat_hash_bucket *bucket; /* mask + 1 first ones, then overflow buckets */
-	uint64_t seed;
+	uint64_t seed[2]; /* the second one is odd */
 	uint32_t mask;
 	uint32_t key_size;
 	uint32_t value_off; /* of an element */
@@ -78,18 +78,23 @@ static inline uint64_t leat_hash_load(const void *from, size_t n)
 	return word;
 }
 
-/** Hash of a key; @size is a constant where the caller knows it. */
-static inline __attribute__((always_inline)) uint64_t leat_hash_key(uint64_t seed, const void *key, uint32_t size)
+/**
+ * Hash of a key; @size is a constant where the caller knows it. Both words of @seed are secret: with a known one,
+ * somebody could choose keys that come into one chain.
+ */
+static inline __attribute__((always_inline)) uint64_t leat_hash_key(const uint64_t seed[2], const void *key,
+								     uint32_t size)
 {
-	const uint64_t odd1 = UINT64_C(0xa0761d6478bd642f), odd2 = UINT64_C(0xe7037ed1a0b428db);
 	const uint8_t *at = key;
-	uint64_t hash = seed ^ size, last;
+	uint64_t hash = seed[0];
 
+	if (size <= 8)
+		return leat_hash_fold(leat_hash_load(at, size) ^ hash, seed[1]);
 	for (; size > 16; size -= 16, at += 16)
-		hash = leat_hash_fold(leat_hash_load(at, 8) ^ odd1, leat_hash_load(at + 8, 8) ^ hash);
-	last = size > 8 ? leat_hash_load(at + 8, size - 8) : 0;
-	hash = leat_hash_fold(leat_hash_load(at, size > 8 ? 8 : size) ^ odd2, last ^ hash);
-	return leat_hash_fold(hash ^ odd1, seed | 1);
+		hash = leat_hash_fold(leat_hash_load(at, 8) ^ hash, leat_hash_load(at + 8, 8) ^ seed[1]);
+	if (size <= 8)
+		return leat_hash_fold(leat_hash_load(at, size) ^ hash, seed[1]);
+	return leat_hash_fold(leat_hash_load(at, 8) ^ hash, leat_hash_load(at + 8, size - 8) ^ seed[1]);
 }
 
 /** The fingerprint in all four lanes: never 0. */
@@ -99,12 +104,28 @@ static inline uint64_t leat_hash_fp(uint64_t hash)
 }
 
 /** The top bit of each 16-bit lane in which @word and @fp agree. */
-static inline uint64_t leat_hash_match(uint64_t word, uint64_t fp)
+static inline uint64_t leat_hash_equal_lanes(uint64_t word, uint64_t fp)
 {
 	const uint64_t low = UINT64_C(0x7fff7fff7fff7fff);
 	uint64_t x = word ^ fp;
 
 	return ~(((x & low) + low) | x | low);
+}
+
+/** The lanes of a bucket with this fingerprint, as a set for leat_hash_lane(): no branch on where they are. */
+static inline uint64_t leat_hash_match(const struct leat_hash_bucket *b, uint64_t fp)
+{
+	/* pair with the release in hash.c: who sees the fingerprint sees the index */
+	return leat_hash_equal_lanes(__atomic_load_n(&b->fp[0], __ATOMIC_ACQUIRE), fp) >> 8 |
+	       leat_hash_equal_lanes(__atomic_load_n(&b->fp[1], __ATOMIC_ACQUIRE), fp);
+}
+
+/** The first lane of a set that is not empty; its bit is the lowest. */
+static inline unsigned int leat_hash_lane(uint64_t set)
+{
+	unsigned int bit = (unsigned int)__builtin_ctzll(set);
+
+	return (bit / 8 % 2) * 4 + bit / 16;
 }
 
 static inline struct leat_hash_bucket *leat_hash_first(const struct leat_hash *h, uint64_t hash)

@@ -97,19 +97,13 @@ static inline __attribute__((always_inline)) uint32_t find(const struct leat_has
 {
 	uint64_t hash = leat_hash_key(h->seed, key, size), fp = leat_hash_fp(hash), hops, match;
 	const struct leat_hash_bucket *b = leat_hash_first(h, hash);
-	unsigned int half;
 	uint32_t idx;
 
 	for (hops = 0; hops < h->n_buckets; hops++) {
-		for (half = 0; half < 2; half++) {
-			match = leat_hash_match(__atomic_load_n(&b->fp[half], __ATOMIC_ACQUIRE), fp);
-			for (; match; match &= match - 1) {
-				idx = __atomic_load_n(&b->idx[half * 4 + (unsigned int)__builtin_ctzll(match) / 16],
-						      __ATOMIC_ACQUIRE);
-				if (leat_likely(idx &&
-						same_key(leat_hash_elem_key(leat_elem_at(&h->elems, idx)), key, size)))
-					return idx;
-			}
+		for (match = leat_hash_match(b, fp); match; match &= match - 1) {
+			idx = __atomic_load_n(&b->idx[leat_hash_lane(match)], __ATOMIC_ACQUIRE);
+			if (leat_likely(idx && same_key(leat_hash_elem_key(leat_elem_at(&h->elems, idx)), key, size)))
+				return idx;
 		}
 		idx = __atomic_load_n(&b->next, __ATOMIC_ACQUIRE);
 		if (leat_likely(!idx))
