@@ -60,6 +60,20 @@ mistakes() {
 	wrong '--watch' run "$quick" --watch=often
 }
 
+# Whether this leat reads eBPF objects.
+has_objects() {
+	[ -n "${LEAT_LOAD:-}" ]
+}
+
+# The quickstart, with programs that are compiled in where there are no objects.
+quickstart=$top/examples/quickstart.yaml
+if ! has_objects; then
+	quickstart=$dir/quickstart.yaml
+	sed -e 's/{ object: redirect.bpf.o,.*{ 0: \([a-z]*\) } } }/{ builtin: redirect, port: \1 }/' \
+		-e 's/{ object: redirect.bpf.o, instance.*{ 0: \([a-z]*\) } } }/{ builtin: redirect, port: \1 }/' \
+		-e 's/{ object: reflect.bpf.o }/{ builtin: reflect }/' "$top/examples/quickstart.yaml" >"$quickstart"
+fi
+
 has_pcap() {
 	printf 'ports:\n  a: { type: pcap-in, file: a }\n' >pcap.yaml
 	"$LEAT_BIN" run --check pcap.yaml >/dev/null 2>&1
@@ -71,6 +85,11 @@ checks() {
 		if [ $name = pcap-bridge ] && ! has_pcap; then
 			leat 1 run --check "$file"
 			claim "$name without libpcap: the type is said" says err 'pcap-in'
+			continue
+		fi
+		if [ $name != pcap-bridge ] && ! has_objects; then
+			leat 1 run --check "$file"
+			claim "$name without leat-load: it is said" says err 'built without leat-load'
 			continue
 		fi
 		leat 0 run --check "$file"
@@ -149,7 +168,7 @@ durations() {
 	leat 3 run dropped.yaml --expect-traffic
 	claim 'all of it dropped: it is said' says err 'no packet reached an end'
 	claim 'all of it dropped: the reason is in the totals' says out '100 +no_handler'
-	leat 0 run "$top/examples/quickstart.yaml" --duration 2s --expect-traffic
+	leat 0 run "$quickstart" --duration 2s --expect-traffic
 	claim 'quickstart: packets came to rest' awk '$1 == "out" && $5 > 1000 { good = 1 } END { exit !good }' out
 	claim 'quickstart: nothing is outstanding' grep -qx 'buffers outstanding: 0' out
 	printf 'ports:\n  a: { type: pktgen, count: 1000 }\n  b: { type: sink }\nbridges:\n  br0: [a, b]\n' >count.yaml
@@ -159,7 +178,7 @@ durations() {
 
 signals() {
 	for signal in TERM INT; do
-		for file in idle.yaml "$top/examples/quickstart.yaml"; do
+		for file in idle.yaml "$quickstart"; do
 			start_leat "$file"
 			sleep 0.2
 			kill -$signal "$leat"
@@ -174,12 +193,12 @@ signals() {
 }
 
 watching() {
-	"$LEAT_BIN" run --watch=100ms --duration 1s "$top/examples/quickstart.yaml" 2>err | cat >out
+	"$LEAT_BIN" run --watch=100ms --duration 1s "$quickstart" 2>err | cat >out
 	claim 'a table to a pipe' says out '^port .*state'
 	deny 'no escape sequences in it' grep -q "$(printf '\033')" out
 	claim 'several tables' [ "$(grep -c '^program .*runs/s' out)" -ge 5 ]
 	code=0
-	{ timeout 10 "$LEAT_BIN" run --watch=50ms --duration 5s "$top/examples/quickstart.yaml" 2>err || code=$?; echo $code >code; } |
+	{ timeout 10 "$LEAT_BIN" run --watch=50ms --duration 5s "$quickstart" 2>err || code=$?; echo $code >code; } |
 		head -n 3 >/dev/null
 	claim 'a reader that goes away does not hurt' [ "$(cat code)" -le 5 ]
 }
