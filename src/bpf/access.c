@@ -169,13 +169,16 @@ bool leat_bpf_helper_args_ok(const struct leat_bpf_run *run, const struct leat_b
 	for (i = 0; i < 5; i++) {
 		kind = helper->arg[i];
 		if (kind == LEAT_BPF_ARG_CTX) {
+			LEAT_PROVEN(args[i] == (uint64_t)(uintptr_t)run);
 			args[i] = (uint64_t)(uintptr_t)run;
 		} else if (kind == LEAT_BPF_ARG_MAP) {
 			map = leat_bpf_map_of(run, aux, args[i]);
+			LEAT_PROVEN(map && args[i] == (uint64_t)(uintptr_t)map);
 			args[i] = (uint64_t)(uintptr_t)map;
 			if (!map)
 				return false;
 		} else if (kind == LEAT_BPF_ARG_RECORD) {
+			LEAT_PROVEN(record_is_held(run, args[i]));
 			if (!record_is_held(run, args[i]))
 				return false;
 		} else if (kind >= LEAT_BPF_ARG_MAP_KEY && kind <= LEAT_BPF_ARG_MEM_OUT) {

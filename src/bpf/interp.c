@@ -235,6 +235,12 @@ static struct leat_bpf_prog *tail_target(struct leat_bpf_run *run, const struct 
 	STORE(STX32##suffix, uint32_t, SRC, ok)                             \
 	STORE(STX64##suffix, uint64_t, SRC, ok)
 
+/* A member of the context. */
+#define CTX(name, value)                                                    \
+	CTX_##name : LEAT_PROVEN(SRC == (uint64_t)(uintptr_t)run);          \
+	DST = (value);                                                      \
+	NEXT;
+
 /* Fetching operations and those that do not fetch are ordered alike, which is more than RFC 9669 asks. */
 #define ATOMIC_OF(name, type, call, after)                                  \
 	name : {                                                            \
@@ -318,12 +324,12 @@ static uint64_t loop(struct leat_bpf_run *run, const struct leat_bpf_op *op, uin
 	LOAD(LDXS16, int16_t, int64_t, elsewhere_ok)
 	LOAD(LDXS32, int32_t, int64_t, elsewhere_ok)
 
-	CTX_DATA: DST = (uint64_t)(uintptr_t)run->xdp->data; NEXT;
-	CTX_DATA_END: DST = (uint64_t)(uintptr_t)run->xdp->data_end; NEXT;
-	CTX_DATA_META: DST = (uint64_t)(uintptr_t)run->xdp->data_meta; NEXT;
-	CTX_PORT: DST = run->xdp->rxq ? run->xdp->rxq->port : 0; NEXT;
-	CTX_QUEUE: DST = run->xdp->rxq ? run->xdp->rxq->queue : 0; NEXT;
-	CTX_EGRESS: DST = run->egress_port; NEXT;
+	CTX(DATA, (uint64_t)(uintptr_t)run->xdp->data)
+	CTX(DATA_END, (uint64_t)(uintptr_t)run->xdp->data_end)
+	CTX(DATA_META, (uint64_t)(uintptr_t)run->xdp->data_meta)
+	CTX(PORT, run->xdp->rxq ? run->xdp->rxq->port : 0)
+	CTX(QUEUE, run->xdp->rxq ? run->xdp->rxq->queue : 0)
+	CTX(EGRESS, run->egress_port)
 
 	FETCH(ADD, __atomic_fetch_add)
 	FETCH(OR, __atomic_fetch_or)
@@ -410,6 +416,7 @@ TAIL_CALL:
 CALL_KFUNC:
 LD64_BTF:
 UNREACHED:
+	LEAT_PROVEN(!"the verifier said that this is never reached");
 outside:
 	reason = LEAT_BPF_TRAP_ACCESS;
 	goto trap;

@@ -23,6 +23,13 @@
 enum leat_decoded_op { LEAT_OP_LAST_OF_TABLE = LEAT_INSN_OPS - 1, LEAT_DECODED_ROWS(LEAT_DECODED_ENUM) LEAT_OPS };
 LEAT_STATIC_ASSERT(LEAT_OPS <= 256, "an operation is one byte");
 
+/* What the verifier has proven is not looked at again; the fuzzer does look. */
+#ifdef LEAT_FUZZ
+#define LEAT_PROVEN(cond) LEAT_ASSERT(cond)
+#else
+#define LEAT_PROVEN(cond) ((void)0)
+#endif
+
 #define LEAT_BPF_OP_FUNC 0x1u /* a callback begins here */
 
 struct leat_bpf_op {
