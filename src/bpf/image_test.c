@@ -418,6 +418,23 @@ static void memory_runs_out(void **state)
 	assert_true(nth > 5);
 }
 
+/** Also where leat was built without it: images can be opened, objects are refused with a sentence. */
+static void without_leat_load(void **state)
+{
+	struct leat_bpf_object_opts opts = {.size = sizeof(opts), .loader = "/nowhere/leat-load"};
+	struct leat_diag *diag = leat_diag_create();
+	struct leat_bpf_object *obj;
+
+	(void)state;
+#ifdef LEAT_HAVE_LOAD
+	assert_int_equal(leat_bpf_object_open(env, "/proc/self/exe", &opts, diag, &obj), -ENOENT);
+#else
+	assert_int_equal(leat_bpf_object_open(env, "/proc/self/exe", &opts, diag, &obj), -ENOSYS);
+#endif
+	assert_int_equal(leat_diag_count(diag), 1);
+	leat_diag_destroy(diag);
+}
+
 static int make_env(void **state)
 {
 	(void)state;
@@ -442,6 +459,7 @@ int main(void)
 		cmocka_unit_test(two_words_changed),
 		cmocka_unit_test(what_must_be_refused),
 		cmocka_unit_test(memory_runs_out),
+		cmocka_unit_test(without_leat_load),
 	};
 
 	return cmocka_run_group_tests(tests, make_env, free_env);

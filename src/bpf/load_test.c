@@ -580,16 +580,6 @@ static void loaders_see_only_what_is_theirs(void **state)
 	close(high);
 }
 
-static void loaders_that_are_not_there(void **state)
-{
-	struct leat_bpf_object_opts opts = {.size = sizeof(opts), .loader = "/nowhere/leat-load"};
-	int err = leat_bpf_object_open(env, "/proc/self/exe", &opts, diag, &obj);
-
-	(void)state;
-	assert_true(err == -ENOENT || err == -ENOSYS);
-	assert_int_equal(leat_diag_count(diag), 1);
-}
-
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED true
 #elif defined(__has_feature)
@@ -772,7 +762,6 @@ int main(void)
 		TEST(changed_bytes),
 		TEST(loaders_that_fail),
 		TEST(loaders_see_only_what_is_theirs),
-		TEST(loaders_that_are_not_there),
 		TEST(doors_are_closed),
 		TEST(memory_runs_out),
 		TEST(objects_of_xdp_tools),
