@@ -71,6 +71,7 @@ static void add_register(struct text *text, const struct leat_verifier *v, unsig
 int leat_verify_refuse(struct leat_verifier *v, uint32_t pc, unsigned int regs, const char *fmt, ...)
 {
 	struct text text = { .len = 0 };
+	struct bpf_insn slots[2] = { v->prog->insn[pc] };
 	char source[512] = "", insn[96];
 	unsigned int i;
 	va_list args;
@@ -80,7 +81,9 @@ int leat_verify_refuse(struct leat_verifier *v, uint32_t pc, unsigned int regs, 
 	n = vsnprintf(text.buf, sizeof(text.buf), fmt, args);
 	va_end(args);
 	text.len = n < 0 ? 0 : strlen(text.buf);
-	leat_insn_format(&v->prog->insn[pc], insn, sizeof(insn));
+	if (pc + 1 < v->prog->n_insns)
+		slots[1] = v->prog->insn[pc + 1];
+	leat_insn_format(slots, insn, sizeof(insn));
 	add(&text, " [%s", insn);
 	for (i = 0; v->state && i < MAX_BPF_REG; i++)
 		if (regs & 1u << i)
