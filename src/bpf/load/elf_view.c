@@ -52,6 +52,8 @@ static const char *check_sections(struct load_elf *elf)
 	for (i = 1; load_elf_section(elf, i, &sh); i++) {
 		if (sh.sh_type != SHT_NOBITS && sh.sh_type != SHT_NULL && !within(elf, sh.sh_offset, sh.sh_size))
 			return "is damaged or cut short: a section lies outside the file";
+		if (sh.sh_type == SHT_NOBITS && (sh.sh_size > LEAT_IMAGE_SIZE_MAX || (sh.sh_flags & SHF_EXECINSTR)))
+			return "has too much data without contents (.bss)";
 		if (sh.sh_type == SHT_SYMTAB && sh.sh_entsize != sizeof(Elf64_Sym))
 			return "is damaged: its symbols have an unknown size";
 		if (sh.sh_type == SHT_REL && sh.sh_entsize != sizeof(Elf64_Rel))
