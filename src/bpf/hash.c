@@ -172,14 +172,14 @@ static bool is_empty(const struct leat_hash_bucket *b)
 /** Takes empty overflow buckets off the end of a chain. */
 static void trim(struct leat_hash *h, struct leat_hash_bucket *first)
 {
-	struct leat_hash_bucket *b, *before;
+	struct leat_hash_bucket *last, *before;
 	uint32_t n;
 
-	while (first->next) {
-		before = first;
-		while ((b = next_of(h, before)) && b->next)
-			before = b;
-		if (!is_empty(b))
+	for (;;) {
+		before = NULL;
+		for (last = first; last->next; last = &h->bucket[last->next])
+			before = last;
+		if (!before || !is_empty(last))
 			return;
 		n = before->next;
 		__atomic_store_n(&before->next, 0, __ATOMIC_RELEASE);

@@ -382,16 +382,19 @@ static uint32_t first_below(const struct lpm *t, uint32_t idx)
 	}
 }
 
-/** The node after @p; the first one when there is no such prefix. 0 at the end. */
-static uint32_t next_node(struct lpm *t, const struct prefix *p)
+/** The node after the prefix @key; the first one when there is no such prefix. 0 at the end. */
+static uint32_t next_node(struct lpm *t, const void *key)
 {
 	uint32_t path[DATA_MAX * 8 + 1], depth = 0, idx = t->root, parent;
+	struct prefix p = prefix_of(key);
 
-	for (; idx; idx = node_at(t, idx)->child[bit_of(p->data, node_at(t, idx)->prefixlen)]) {
+	if (p.len > t->max_len)
+		return first_below(t, t->root);
+	for (; idx; idx = node_at(t, idx)->child[bit_of(p.data, node_at(t, idx)->prefixlen)]) {
 		path[depth++] = idx;
-		if (common_bits(t, node_at(t, idx), p) < node_at(t, idx)->prefixlen)
+		if (common_bits(t, node_at(t, idx), &p) < node_at(t, idx)->prefixlen)
 			return first_below(t, t->root);
-		if (node_at(t, idx)->prefixlen == p->len)
+		if (node_at(t, idx)->prefixlen == p.len)
 			break;
 	}
 	if (!idx || is_hollow(node_at(t, idx)))
@@ -409,16 +412,13 @@ static uint32_t next_node(struct lpm *t, const struct prefix *p)
 static int lpm_next_key(struct leat_bpf_map *map, const void *key, void *next)
 {
 	struct lpm *t = map->priv;
-	struct prefix p = { NULL, UINT32_MAX };
 	struct node *node;
 	uint32_t idx = 0;
 
-	if (key)
-		p = prefix_of(key);
 	if (leat_spin_lock(&t->lock))
 		return -EBUSY;
 	if (t->root)
-		idx = p.len > t->max_len ? first_below(t, t->root) : next_node(t, &p);
+		idx = key ? next_node(t, key) : first_below(t, t->root);
 	node = node_at(t, idx);
 	if (idx) {
 		memcpy(next, &node->prefixlen, LEN_SIZE);

@@ -18,6 +18,7 @@ struct model {
 
 struct kind {
 	uint32_t type, key, value, max, flags;
+	bool one_chain;
 };
 
 static bool is_array(const struct kind *k)
@@ -114,6 +115,8 @@ static void run_kind(const struct kind *k, uint64_t seed)
 
 	assert_non_null(m);
 	test_map_open(&t, CPUS, k->type, k->key, k->value, k->max, k->flags);
+	if (k->one_chain)
+		test_map_one_chain(&t);
 	if (is_array(k)) {
 		m->n = k->max;
 		memset(m->there, 1, k->max);
@@ -135,22 +138,24 @@ static void run_kind(const struct kind *k, uint64_t seed)
 static void maps_are_as_the_model(void **state)
 {
 	static const struct kind kinds[] = {
-		{ BPF_MAP_TYPE_ARRAY, 4, 1, 40, 0 },
-		{ BPF_MAP_TYPE_ARRAY, 4, 24, 1, 0 },
-		{ BPF_MAP_TYPE_ARRAY, 4, 77, 60, 0 },
-		{ BPF_MAP_TYPE_PERCPU_ARRAY, 4, 4, 40, 0 },
-		{ BPF_MAP_TYPE_PERCPU_ARRAY, 4, 33, 50, 0 },
-		{ BPF_MAP_TYPE_HASH, 4, 8, 60, 0 },
-		{ BPF_MAP_TYPE_HASH, 8, 1, 1, 0 },
-		{ BPF_MAP_TYPE_HASH, 8, 80, 96, NO_PREALLOC },
-		{ BPF_MAP_TYPE_HASH, 16, 20, 60, 0 },
-		{ BPF_MAP_TYPE_HASH, 13, 9, 70, BPF_F_ZERO_SEED },
-		{ BPF_MAP_TYPE_HASH, 64, 40, 60, 0 },
-		{ BPF_MAP_TYPE_HASH, 5, 3, 1000, 0 },
-		{ BPF_MAP_TYPE_PERCPU_HASH, 4, 8, 60, 0 },
-		{ BPF_MAP_TYPE_PERCPU_HASH, 16, 5, 30, 0 },
-		{ BPF_MAP_TYPE_PERCPU_HASH, 40, 80, 90, NO_PREALLOC },
-		{ BPF_MAP_TYPE_LRU_HASH, 8, 8, 1000, 0 }, /* so large that nothing is ever taken out */
+		{ BPF_MAP_TYPE_ARRAY, 4, 1, 40, 0, false },
+		{ BPF_MAP_TYPE_ARRAY, 4, 24, 1, 0, false },
+		{ BPF_MAP_TYPE_ARRAY, 4, 77, 60, 0, false },
+		{ BPF_MAP_TYPE_PERCPU_ARRAY, 4, 4, 40, 0, false },
+		{ BPF_MAP_TYPE_PERCPU_ARRAY, 4, 33, 50, 0, false },
+		{ BPF_MAP_TYPE_HASH, 4, 8, 60, 0, false },
+		{ BPF_MAP_TYPE_HASH, 8, 1, 1, 0, false },
+		{ BPF_MAP_TYPE_HASH, 8, 80, 96, NO_PREALLOC, false },
+		{ BPF_MAP_TYPE_HASH, 16, 20, 60, 0, false },
+		{ BPF_MAP_TYPE_HASH, 13, 9, 70, BPF_F_ZERO_SEED, false },
+		{ BPF_MAP_TYPE_HASH, 64, 40, 60, 0, false },
+		{ BPF_MAP_TYPE_HASH, 5, 3, 1000, 0, false },
+		{ BPF_MAP_TYPE_PERCPU_HASH, 4, 8, 60, 0, false },
+		{ BPF_MAP_TYPE_PERCPU_HASH, 16, 5, 30, 0, false },
+		{ BPF_MAP_TYPE_PERCPU_HASH, 40, 80, 90, NO_PREALLOC, false },
+		{ BPF_MAP_TYPE_HASH, 8, 8, 90, 0, true },
+		{ BPF_MAP_TYPE_PERCPU_HASH, 4, 8, 60, 0, true },
+		{ BPF_MAP_TYPE_LRU_HASH, 8, 8, 1000, 0, false }, /* so large that nothing is ever taken out */
 	};
 	size_t i;
 
@@ -266,7 +271,7 @@ static void lpm_step(struct test_map *t, struct prefix *all, uint32_t size, unsi
 /** Iteration gives every prefix once, longer ones before those that they begin with. */
 static void lpm_walk(struct test_map *t, struct prefix *all, uint32_t size, unsigned int n)
 {
-	uint8_t key[4 + 32], before[4 + 32];
+	uint8_t key[4 + 32], before[4 + 32] = { 0 };
 	uint32_t len, last;
 	unsigned int seen = 0;
 	int err;

@@ -246,17 +246,17 @@ static void perf_records(void **state)
 	memset(packet, 'p', sizeof(packet));
 	test_map_open(&t, 2, BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, 8, 0);
 	assert_int_equal(leat_bpf_perf_output(&t.map, 1, "one", 3, &xdp, 100), 0);
-	assert_int_equal(leat_bpf_perf_output(&t.map, 0, "two", 3, NULL, 0), 0);
+	assert_int_equal(leat_bpf_perf_output(&t.map, 0, "two", 3, &xdp, 0), 0);
 	assert_int_equal(leat_bpf_perf_output(&t.map, 0, NULL, 0, &xdp, 7), 0);
-	assert_int_equal(leat_bpf_perf_output(&t.map, 2, "none", 4, NULL, 0), -ENOENT);
+	assert_int_equal(leat_bpf_perf_output(&t.map, 2, "none", 4, &xdp, 0), -ENOENT);
 	assert_int_equal(leat_bpf_map_consume(&t.map, take, &got), 3);
 	assert_true(got.cpu[0] == 0 && got.size[0] == 3 && got.first[0] == 't');
 	assert_true(got.cpu[1] == 0 && got.size[1] == 7 && got.first[1] == 'p');
 	assert_true(got.cpu[2] == 1 && got.size[2] == 103 && got.first[2] == 'o');
-	while (!leat_bpf_perf_output(&t.map, 0, big, sizeof(big), NULL, 0))
+	while (!leat_bpf_perf_output(&t.map, 0, big, sizeof(big), &xdp, 0))
 		n++;
 	assert_true(n >= 6 && n < 9);
-	assert_int_equal(leat_bpf_perf_output(&t.map, 0, big, UINT32_MAX, NULL, 0), -ENOSPC);
+	assert_int_equal(leat_bpf_perf_output(&t.map, 0, big, UINT32_MAX, &xdp, 0), -ENOSPC);
 	assert_true(leat_bpf_map_lost(&t.map) == 2);
 	got.n = 0;
 	assert_int_equal(leat_bpf_map_consume(&t.map, take, &got), n);
@@ -273,12 +273,13 @@ struct perf_threads {
 static void *perf_writer(void *arg)
 {
 	struct perf_threads *all = arg;
+	const struct leat_xdp_buff none = { .data = NULL };
 	uint64_t data[30], i, f;
 
 	for (i = 1; i <= all->rounds; i++) {
 		for (f = 0; f < COUNT(data); f++)
 			data[f] = i;
-		leat_bpf_perf_output(&all->t.map, 0, data, (uint32_t)(8 + i * 4 % 233), NULL, 0);
+		leat_bpf_perf_output(&all->t.map, 0, data, (uint32_t)(8 + i * 4 % 233), &none, 0);
 	}
 	__atomic_store_n(&all->done, 1, __ATOMIC_RELEASE);
 	return NULL;

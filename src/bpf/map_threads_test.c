@@ -156,7 +156,7 @@ static void *control(void *arg)
 	return NULL;
 }
 
-static void run_threads(uint32_t type, uint32_t max, uint32_t flags)
+static void run_threads(uint32_t type, uint32_t max, uint32_t flags, bool one_chain)
 {
 	struct threads *all = NULL;
 	pthread_t thread[CPUS + 1];
@@ -167,8 +167,10 @@ static void run_threads(uint32_t type, uint32_t max, uint32_t flags)
 	assert_int_equal(posix_memalign((void **)&all, LEAT_CACHELINE, sizeof(*all)), 0);
 	memset(all, 0, sizeof(*all));
 	test_map_open(&all->t, CPUS, type, 8, sizeof(struct value), max, flags);
+	if (one_chain)
+		test_map_one_chain(&all->t);
 	all->lpm = type == BPF_MAP_TYPE_LPM_TRIE;
-	all->rounds = TEST_ROUNDS(500000);
+	all->rounds = TEST_ROUNDS(200000);
 	for (n = 0; n < FIXED; n++)
 		put(all, n, n, 0, true);
 	for (i = 0; i <= CPUS; i++) {
@@ -191,20 +193,27 @@ static void run_threads(uint32_t type, uint32_t max, uint32_t flags)
 static void hash(void **state)
 {
 	(void)state;
-	run_threads(BPF_MAP_TYPE_HASH, KEYS, 0);
+	run_threads(BPF_MAP_TYPE_HASH, KEYS, 0, false);
+}
+
+/** Overflow buckets come and go. */
+static void hash_of_one_chain(void **state)
+{
+	(void)state;
+	run_threads(BPF_MAP_TYPE_HASH, KEYS, 0, true);
 }
 
 /** With room for all keys: nothing is taken out. */
 static void lru(void **state)
 {
 	(void)state;
-	run_threads(BPF_MAP_TYPE_LRU_HASH, 10 * KEYS, 0);
+	run_threads(BPF_MAP_TYPE_LRU_HASH, 10 * KEYS, 0, false);
 }
 
 static void prefixes(void **state)
 {
 	(void)state;
-	run_threads(BPF_MAP_TYPE_LPM_TRIE, KEYS, NO_PREALLOC);
+	run_threads(BPF_MAP_TYPE_LPM_TRIE, KEYS, NO_PREALLOC, false);
 }
 
 /* ---- an LRU map that is too small, hit from all sides ---- */
@@ -248,7 +257,7 @@ static void small_lru(void **state)
 	assert_int_equal(posix_memalign((void **)&all, LEAT_CACHELINE, sizeof(*all)), 0);
 	memset(all, 0, sizeof(*all));
 	test_map_open(&all->t, CPUS, BPF_MAP_TYPE_LRU_HASH, 8, sizeof(struct value), KEYS, 0);
-	all->rounds = TEST_ROUNDS(300000);
+	all->rounds = TEST_ROUNDS(200000);
 	for (i = 0; i < CPUS; i++) {
 		w[i] = (struct worker){ all, i };
 		assert_int_equal(pthread_create(&thread[i], NULL, lru_writer, &w[i]), 0);
@@ -266,6 +275,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hash),
+		cmocka_unit_test(hash_of_one_chain),
 		cmocka_unit_test(lru),
 		cmocka_unit_test(prefixes),
 		cmocka_unit_test(small_lru),

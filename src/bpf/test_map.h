@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "bpf/env.h"
+#include "bpf/hash.h"
 #include "bpf/map.h"
 
 #define NO_PREALLOC ((uint32_t)BPF_F_NO_PREALLOC)
@@ -58,6 +59,14 @@ static inline void test_map_close(struct test_map *t)
 {
 	leat_bpf_map_destroy(&t->map);
 	leat_bpf_env_destroy(t->env);
+}
+
+/** From here on all keys of a hash map come into one chain, with overflow buckets. Before the first update. */
+static inline void test_map_one_chain(struct test_map *t)
+{
+	struct leat_hash *h = t->map.priv;
+
+	h->mask = 0;
 }
 
 /** A program's operations, as CPU @cpu. */

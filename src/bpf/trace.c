@@ -227,24 +227,22 @@ static const struct address_style address_styles[] = {
 static void put_address(const struct leat_bpf_run *run, struct line *line, const struct conversion *conv, uint64_t arg)
 {
 	const struct address_style *style = address_styles;
-	char text[64] = "", byte[8];
+	char text[64] = "";
+	uint8_t b[16] = { 0 };
 	unsigned int i;
-	uint8_t b[16];
+	size_t n = 0;
 
-	while (strcmp(style->extra, conv->extra))
+	while (strcmp(style->extra, conv->extra) != 0)
 		style++;
-	if (!read_bytes(run, arg, b, style->n)) {
-		put_text(line, conv, text);
-		return;
-	}
-	for (i = 0; i < style->n; i++) {
-		if (i && i % style->group == 0)
-			strcat(text, style->separator);
+	if (read_bytes(run, arg, b, style->n)) {
+		for (i = 0; i < style->n; i++) {
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s",
+					      i && i % style->group == 0 ? style->separator : "");
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-		snprintf(byte, sizeof(byte), style->byte, b[i]); /* from the table above */
+			n += (size_t)snprintf(text + n, sizeof(text) - n, style->byte, b[i]); /* from the table */
 #pragma GCC diagnostic pop
-		strcat(text, byte);
+		}
 	}
 	put_text(line, conv, text);
 }
