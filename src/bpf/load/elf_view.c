@@ -68,6 +68,23 @@ static const char *check_sections(struct load_elf *elf)
 	return elf->symtab ? NULL : "has no symbols (stripped?)";
 }
 
+/* Functions and objects lie within their sections. */
+static const char *check_symbols(const struct load_elf *elf)
+{
+	Elf64_Shdr sh;
+	Elf64_Sym sym;
+	unsigned int i;
+
+	for (i = 1; load_elf_symbol(elf, i, &sym); i++) {
+		if (sym.st_shndx == SHN_UNDEF || sym.st_shndx >= SHN_LORESERVE)
+			continue;
+		if (!load_elf_section(elf, sym.st_shndx, &sh) || sym.st_value > sh.sh_size ||
+		    sym.st_size > sh.sh_size - sym.st_value)
+			return "is damaged: a symbol lies outside its section";
+	}
+	return NULL;
+}
+
 const char *load_elf_open(struct load_elf *elf)
 {
 	const char *why;
@@ -79,7 +96,9 @@ const char *load_elf_open(struct load_elf *elf)
 			"is not an ELF file" : "is cut short within its header";
 	memcpy(&elf->head, elf->file.p, sizeof(elf->head));
 	why = check_head(elf);
-	return why ? why : check_sections(elf);
+	if (!why)
+		why = check_sections(elf);
+	return why ? why : check_symbols(elf);
 }
 
 bool load_elf_section(const struct load_elf *elf, unsigned int idx, Elf64_Shdr *sh)
