@@ -218,11 +218,23 @@ struct sizing {
 
 static bool size_type(struct sizing *s, uint32_t id, unsigned int depth);
 
+/* Sections and variables are no types: only a section holds variables. */
+static bool can_hold(const struct leat_btf *btf, uint32_t id, uint32_t inner)
+{
+	uint32_t kind = leat_btf_kind(btf, inner);
+
+	return kind != BTF_KIND_DATASEC && (kind != BTF_KIND_VAR || leat_btf_kind(btf, id) == BTF_KIND_DATASEC);
+}
+
 /* Sizes what @id holds: its height grows by it. False: refused. */
 static bool size_inner(struct sizing *s, uint32_t id, uint32_t inner, unsigned int depth)
 {
 	struct leat_btf_entry *e = &s->btf->entry[id];
 
+	if (!can_hold(s->btf, id, inner)) {
+		s->why = "is made of something that is no type";
+		return false;
+	}
 	if (!size_type(s, inner, depth + 1))
 		return false;
 	if (e->height <= s->btf->entry[inner].height)
@@ -302,7 +314,7 @@ static bool size_section(struct sizing *s, uint32_t id, unsigned int depth)
 	const struct btf_var_secinfo *v = (const struct btf_var_secinfo *)(const void *)(type + 1);
 	uint32_t i, size;
 
-	s->btf->entry[id].size = type->size;
+	s->btf->entry[id].size = type->size ? type->size : LEAT_BTF_NO_SIZE;
 	for (i = 0; i < BTF_INFO_VLEN(type->info); i++) {
 		if (!size_inner(s, id, v[i].type, depth))
 			return false;

@@ -577,6 +577,20 @@ static void other_nonsense(void **state)
 	build_word(&b, 1);
 	build_word(&b, 4);
 	refuse(&b, "does not fit");
+	/* found by fuzzing: a section without a size, whose variables lie anywhere, as a member */
+	build_int(&b, "int", 4, 0);
+	build_var(&b, "v", 1);
+	build_type(&b, "sec", BTF_KIND_DATASEC, 1, 0, 0);
+	build_member(&b, "", 0, 4);
+	b.types[b.n_words - 3] = 2;
+	b.types[b.n_words - 2] = 4000;
+	build_type(&b, "s", BTF_KIND_STRUCT, 1, 0, 4);
+	build_member(&b, "m", 3, 0);
+	refuse(&b, "no type");
+	build_int(&b, "int", 4, 0);
+	build_var(&b, "v", 1);
+	build_array(&b, 2, 1);
+	refuse(&b, "no type");
 }
 
 /* Deep nesting is refused before the stack feels it. */
