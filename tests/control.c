@@ -241,6 +241,51 @@ static void a_removed_port_receives_nothing(void **state)
 	leat_net_destroy(p.net);
 }
 
+/* ---- several queues ---- */
+
+static void each_worker_sends_on_a_queue_of_its_own(void **state)
+{
+	struct leat_net *net = make_net(2);
+	struct leat_netdev *gen[2], *a, *b;
+	struct leat_netdev_stats stats;
+	struct leat_xdp_prog *prog;
+	uint32_t index;
+	int i;
+
+	(void)state;
+	a = test_driver_make(net, "veth", "a", TEST_KEYS("peer=b", "queues=2", "ring=1024"));
+	b = test_driver_make(net, "veth", "b", TEST_KEYS("peer=a", "queues=2", "ring=1024"));
+	assert_int_equal(a->ops->link(a, NULL), 0);
+	assert_int_equal(b->ops->link(b, NULL), 0);
+	index = a->index;
+	prog = make_prog(net, to_index, &index);
+	for (i = 0; i < 2; i++) {
+		gen[i] = test_driver_make(net, "pktgen", i ? "gen1" : "gen0", TEST_KEYS("count=500"));
+		assert_int_equal(leat_xdp_attach(gen[i], prog), 0);
+		assert_int_equal(leat_netdev_open(gen[i], NULL), 0);
+	}
+	leat_xdp_prog_put(prog);
+	assert_ptr_not_equal(gen[0]->napi[0].worker, gen[1]->napi[0].worker);
+	assert_int_equal(leat_netdev_open(a, NULL), 0);
+	assert_int_equal(leat_netdev_open(b, NULL), 0);
+	assert_ptr_not_equal(b->napi[0].worker, b->napi[1].worker);
+	assert_int_equal(leat_net_start(net), 0);
+	wait_until_received(b, 1000);
+	leat_net_stop(net);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(a->txq[i].stats.packets, 500);
+		assert_int_equal(b->napi[i].stats.packets, 500);
+	}
+	leat_netdev_stats(b, &stats);
+	assert_int_equal(stats.drops[LEAT_DROP_NO_HANDLER], 1000);
+	for (i = 0; i < 2; i++)
+		leat_netdev_close(gen[i]);
+	leat_netdev_close(a);
+	leat_netdev_close(b);
+	assert_int_equal(leat_net_outstanding(net), 0);
+	leat_net_destroy(net);
+}
+
 /* ---- nothing to do ---- */
 
 static uint64_t cpu_ns(void)
@@ -521,6 +566,7 @@ int main(void)
 		cmocka_unit_test(handlers_are_replaced_under_traffic),
 		cmocka_unit_test(ports_close_and_open_under_traffic),
 		cmocka_unit_test(a_removed_port_receives_nothing),
+		cmocka_unit_test(each_worker_sends_on_a_queue_of_its_own),
 		cmocka_unit_test(an_idle_worker_sleeps),
 		cmocka_unit_test(a_starved_queue_sleeps_until_memory_comes_back),
 		cmocka_unit_test(buffers_outlive_their_port),
