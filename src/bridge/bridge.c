@@ -174,23 +174,15 @@ static void batch_send(struct batch *b, unsigned int slot)
 	struct leat_netdev *dev = b->ports->dev[slot];
 	struct leat_skb *out[LEAT_NAPI_BUDGET];
 	uint64_t bit = UINT64_C(1) << slot;
-	unsigned int i, n = 0, oversize = 0;
+	unsigned int i, n = 0;
 
 	for (i = 0; i < b->n; i++) {
 		if (!(b->to[i] & bit))
 			continue;
 		b->to[i] &= ~bit;
-		if (b->skbs[i]->len > leat_netdev_frame_max(dev)) {
-			oversize++;
-			if (!b->to[i])
-				b->dead[b->n_dead++] = b->skbs[i];
-			continue;
-		}
 		out[n] = batch_take(b, i);
 		n += out[n] != NULL;
 	}
-	if (oversize)
-		leat_txq_drop(leat_netdev_txq(dev, b->worker), LEAT_DROP_OVERSIZE, oversize);
 	if (n)
 		leat_netdev_start_xmit(dev, b->worker, out, n);
 }
