@@ -10,7 +10,22 @@
 #include "bpf/prog.h"
 #include "fuzz.h"
 
+const char *__asan_default_options(void);
+const char *__lsan_default_suppressions(void);
+
 static unsigned int sentences;
+
+/* Whole stacks, so that the suppression below is found in them. */
+const char *__asan_default_options(void)
+{
+	return "fast_unwind_on_malloc=0";
+}
+
+/* libbpf 1.1 leaks on its way out of damaged relocations; leat-load ends then. */
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:bpf_object_load\nleak:bpf_object_open\n";
+}
 
 static void say(void *arg, const char *sentence)
 {
