@@ -196,14 +196,19 @@ static inline uint32_t csum_add(uint32_t a, uint32_t b)
 	return sum + (sum < a);
 }
 
-/** The sum of the @size / 4 words at @from and of @sum. */
+/** The sum of the words of @size bytes at @from, the last one filled up with zeroes, and of @sum. */
 static uint32_t csum_words(const uint8_t *from, uint32_t size, uint32_t sum)
 {
 	uint64_t wide = sum;
 	uint32_t off, word;
 
-	for (off = 0; off < size; off += 4) {
+	for (off = 0; size - off >= 4; off += 4) {
 		memcpy(&word, from + off, 4);
+		wide += word;
+	}
+	if (off < size) {
+		word = 0;
+		memcpy(&word, from + off, size - off);
 		wide += word;
 	}
 	wide = (wide & UINT32_MAX) + (wide >> 32);
@@ -216,13 +221,11 @@ static uint32_t csum_fold(uint32_t sum)
 	return (sum & 0xffff) + (sum >> 16);
 }
 
-/** What changes in a sum when @from becomes @to; folded to 16 bits, as since Linux 6.13. */
+/** What changes in a sum when @from becomes @to; folded to 16 bits and of any length, as since Linux 6.13. */
 HELPER(csum_diff)
 {
 	uint32_t from_size = (uint32_t)a2, to_size = (uint32_t)a4, sum = (uint32_t)a5;
 
-	if ((from_size | to_size) % 4)
-		return error(-EINVAL);
 	if (from_size && to_size)
 		sum = csum_add(csum_words(mem_of(a3), to_size, sum), ~csum_words(mem_of(a1), from_size, 0));
 	else if (to_size)

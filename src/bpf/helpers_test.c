@@ -59,14 +59,15 @@ static uint64_t ptr(const void *p)
 
 /* ---- checksums ---- */
 
-/** By the definition: 16-bit words, each carry added at once. */
+/** By the definition: 16-bit words, the last one filled up, each carry added at once. */
 static uint32_t naive_sum(const uint8_t *data, uint32_t size, bool negative, uint32_t sum)
 {
 	uint16_t word;
 	uint32_t i;
 
 	for (i = 0; i < size; i += 2) {
-		memcpy(&word, data + i, 2);
+		word = 0;
+		memcpy(&word, data + i, size - i < 2 ? size - i : 2);
 		sum += negative ? (uint16_t)~word : word;
 		sum = (sum & 0xffff) + (sum >> 16);
 	}
@@ -88,8 +89,8 @@ static void checksum_differences(void **state)
 		to[i] = (uint8_t)test_random(&seed);
 	}
 	for (i = 0; i < 20000; i++) {
-		fs = test_below(&seed, 40) * 4;
-		ts = test_below(&seed, 40) * 4;
+		fs = test_below(&seed, 160);
+		ts = test_below(&seed, 160);
 		fo = test_below(&seed, 8);
 		so = test_below(&seed, 8);
 		start = (uint32_t)test_random(&seed);
@@ -102,8 +103,6 @@ static void checksum_differences(void **state)
 		assert_true(got % 0xffff == want % 0xffff);
 	}
 	assert_int_equal(call(&h, BPF_FUNC_csum_diff, 0, 0, 0, 0, 0x10001), 2);
-	assert_int_equal(call(&h, BPF_FUNC_csum_diff, ptr(from), 3, 0, 0, 0), -EINVAL);
-	assert_int_equal(call(&h, BPF_FUNC_csum_diff, 0, 0, ptr(to), 6, 0), -EINVAL);
 	test_map_close(&h.t);
 }
 

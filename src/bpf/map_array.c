@@ -102,13 +102,16 @@ static void *percpu_array_lookup(struct leat_bpf_map *map, const void *key, unsi
 	return leat_likely(index < map->max_entries) ? elem_at(map, index) + cpu * a->region : NULL;
 }
 
+/** The kernel's answers in the kernel's order. BPF_F_LOCK is known, but there are no locks in values. */
 static int update_check(const struct leat_bpf_map *map, const void *key, uint64_t flags)
 {
-	if (flags > BPF_EXIST)
+	if ((flags & ~(uint64_t)BPF_F_LOCK) > BPF_EXIST)
 		return -EINVAL;
 	if (index_of(key) >= map->max_entries)
 		return -E2BIG;
-	return flags == BPF_NOEXIST ? -EEXIST : 0;
+	if (flags & BPF_NOEXIST)
+		return -EEXIST;
+	return flags & BPF_F_LOCK ? -EINVAL : 0;
 }
 
 static int array_update(struct leat_bpf_map *map, const void *key, const void *value, uint64_t flags, unsigned int cpu)

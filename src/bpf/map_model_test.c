@@ -28,10 +28,10 @@ static bool is_array(const struct kind *k)
 
 static int model_code(const struct model *m, const struct kind *k, unsigned int n, uint64_t flags)
 {
-	if (flags > BPF_EXIST)
+	if ((is_array(k) ? flags & ~(uint64_t)BPF_F_LOCK : flags) > BPF_EXIST)
 		return -EINVAL;
 	if (is_array(k))
-		return n >= k->max ? -E2BIG : flags == BPF_NOEXIST ? -EEXIST : 0;
+		return n >= k->max ? -E2BIG : flags & BPF_NOEXIST ? -EEXIST : flags & BPF_F_LOCK ? -EINVAL : 0;
 	if (m->there[n] && flags == BPF_NOEXIST)
 		return -EEXIST;
 	if (!m->there[n] && flags == BPF_EXIST)

@@ -70,6 +70,7 @@ int differences(struct xdp_md *ctx)
 	note(3, bpf_csum_diff(NULL, 0, new, size, ~p[1]));
 	note(4, bpf_csum_diff(old, size, NULL, 0, 0));
 	note(5, bpf_csum_diff(old, 4, new, 12, 0xffffffff));
+	note(7, bpf_csum_diff(old, size | (p[2] >> 8 & 3), new, 8, 0)); /* not a multiple of 4 */
 	note(6, bpf_csum_diff(p, 12, old, 4, 1));
 	return XDP_PASS;
 }

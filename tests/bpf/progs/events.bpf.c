@@ -49,6 +49,9 @@ int sizes(struct xdp_md *ctx)
 	case 4:
 		err = bpf_perf_event_output(ctx, &events, bpf_get_smp_processor_id(), bytes, 24);
 		break;
+	case 5: /* another CPU's */
+		err = bpf_perf_event_output(ctx, &events, !bpf_get_smp_processor_id(), bytes, 24);
+		break;
 	default:
 		err = bpf_perf_event_output(ctx, &events, len << 32 | BPF_F_CURRENT_CPU, bytes, 17);
 	}

@@ -80,7 +80,7 @@ int crowd(struct xdp_md *ctx)
 	if (word[1] & 0x100)
 		err = bpf_map_delete_elem(&few, &key);
 	else
-		err = bpf_map_update_elem(&few, &key, &value, word[6] & 3);
+		err = bpf_map_update_elem(&few, &key, &value, word[6] & 7);
 	return 100 - err;
 }
 

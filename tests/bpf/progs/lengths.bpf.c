@@ -33,13 +33,13 @@ int count_lengths(struct xdp_md *ctx)
 SEC("xdp")
 int write_elements(struct xdp_md *ctx)
 {
-	__u32 len = ctx->data_end - ctx->data, slot = len % 32;
+	__u32 len = ctx->data_end - ctx->data, slot = len / 8 % 32;
 	__u8 bytes[13] = { 1, 2, 3, len, len >> 8 };
 	__u64 value = len;
 	int a, b;
 
-	a = bpf_map_update_elem(&by_length, &slot, &value, len & 3); /* out of range, NOEXIST, EXIST, both */
-	b = bpf_map_update_elem(&by_queue, &slot, bytes, BPF_ANY);
+	a = bpf_map_update_elem(&by_length, &slot, &value, len & 7); /* NOEXIST, EXIST, both, LOCK */
+	b = bpf_map_update_elem(&by_queue, &slot, bytes, len >> 2 & 7);
 	if (len & 1)
 		a += bpf_map_delete_elem(&by_length, &slot);
 	return a ? -a : -b;

@@ -42,7 +42,7 @@ int to_port(struct xdp_md *ctx)
 {
 	__u8 *p = six(ctx);
 
-	return p ? bpf_redirect_map(&ports, p[11] & 31, p[10] & 3) : XDP_DROP;
+	return p ? bpf_redirect_map(&ports, (p[11] & 31) | (__u64)(p[5] & 1) << 32, p[10] & 3) : XDP_DROP;
 }
 
 SEC("xdp")

@@ -81,7 +81,7 @@ int flap(struct xdp_md *ctx)
 	if (ip->tos & 4)
 		err = bpf_map_delete_elem(&ipv4, &key);
 	else
-		err = bpf_map_update_elem(&ipv4, &key, &value, ip->tos & 3);
+		err = bpf_map_update_elem(&ipv4, &key, &value, ip->tos & 3 ?: ip->tos >> 5);
 	key.len = 32;
 	return 100 - err + (bpf_map_lookup_elem(&ipv4, &key) ? 200 : 0);
 }

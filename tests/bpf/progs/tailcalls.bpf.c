@@ -65,6 +65,19 @@ int again(struct xdp_md *ctx)
 	return XDP_REDIRECT;
 }
 
+/** Calls of empty places, then of one that is not: do the misses count? */
+SEC("xdp")
+int misses(struct xdp_md *ctx)
+{
+	int i;
+
+	for (i = 0; i < 40; i++)
+		bpf_tail_call(ctx, &steps, 1);
+	bpf_tail_call(ctx, &steps, 6);
+	count(3, 1000000);
+	return XDP_PASS;
+}
+
 SEC("xdp")
 int entry(struct xdp_md *ctx)
 {
