@@ -255,8 +255,8 @@ static struct leat_bpf_prog *tail_target(struct leat_bpf_run *run, const struct 
 	ATOMIC_OF(name##32, uint32_t, call, after)                          \
 	ATOMIC_OF(name##64, uint64_t, call, after)
 #define FETCH(name, fn)                                                     \
-	ATOMIC(A##name, fn(word, (__typeof__(value))SRC, __ATOMIC_SEQ_CST), (void)value) \
-	ATOMIC(AF##name, fn(word, (__typeof__(value))SRC, __ATOMIC_SEQ_CST), SRC = value)
+	ATOMIC(A##name, fn(word, SRC, __ATOMIC_SEQ_CST), (void)value) \
+	ATOMIC(AF##name, fn(word, SRC, __ATOMIC_SEQ_CST), SRC = value)
 
 #define LABEL_OF_ROW(name, opcode, form, variant, text) [LEAT_OP_##name] = &&name,
 #define LABEL_OF_DECODED(name) [LEAT_OP_##name] = &&name,
@@ -267,6 +267,7 @@ static struct leat_bpf_prog *tail_target(struct leat_bpf_run *run, const struct 
  */
 static uint64_t loop(struct leat_bpf_run *run, const struct leat_bpf_op *op, uint64_t reg[11])
 {
+	/* cppcheck-suppress assignBoolToPointer: addresses of labels */
 	static const void *const label[LEAT_OPS] = { LEAT_INSN_ROWS(LABEL_OF_ROW)
 						     LEAT_DECODED_ROWS(LABEL_OF_DECODED) };
 	struct frame frames[LEAT_BPF_FRAMES_MAX], *frame;
@@ -335,9 +336,9 @@ static uint64_t loop(struct leat_bpf_run *run, const struct leat_bpf_op *op, uin
 	FETCH(OR, __atomic_fetch_or)
 	FETCH(AND, __atomic_fetch_and)
 	FETCH(XOR, __atomic_fetch_xor)
-	ATOMIC(AXCHG, __atomic_exchange_n(word, (__typeof__(value))SRC, __ATOMIC_SEQ_CST), SRC = value)
-	ATOMIC(ACMPXCHG, (__typeof__(value))reg[0];
-	       __atomic_compare_exchange_n(word, &value, (__typeof__(value))SRC, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST),
+	ATOMIC(AXCHG, __atomic_exchange_n(word, SRC, __ATOMIC_SEQ_CST), SRC = value)
+	ATOMIC(ACMPXCHG, reg[0];
+	       __atomic_compare_exchange_n(word, &value, SRC, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST),
 	       reg[0] = value)
 
 	JMP(JEQ, a == b, a == b)
@@ -356,7 +357,7 @@ static uint64_t loop(struct leat_bpf_run *run, const struct leat_bpf_op *op, uin
 JA:
 JA32:
 jump:
-	if (op->off < 0 && !burn(run, (uint64_t) - (int64_t)op->off))
+	if (op->off < 0 && !burn(run, 0 - (uint64_t)(int64_t)op->off))
 		goto no_fuel;
 	op += op->off;
 	NEXT;

@@ -19,6 +19,13 @@
 
 #include "base/heap.h"
 
+/** Whether it reads r0, which none of its fields says. */
+static bool reads_r0(const struct leat_verifier *v, int op)
+{
+	return op == LEAT_OP_ACMPXCHG32 || op == LEAT_OP_ACMPXCHG64 ||
+	       (op == LEAT_OP_EXIT && v->state->n_frames == 1);
+}
+
 /** Registers that an instruction reads must be set. */
 static int check_reads(struct leat_verifier *v, int op)
 {
@@ -31,9 +38,7 @@ static int check_reads(struct leat_verifier *v, int op)
 		number = insn->dst_reg;
 	else if ((use & LEAT_USE_SRC) && reg[insn->src_reg].kind == LEAT_KIND_UNSET)
 		number = insn->src_reg;
-	else if ((op == LEAT_OP_ACMPXCHG32 || op == LEAT_OP_ACMPXCHG64) && !reg[BPF_REG_0].kind)
-		number = BPF_REG_0;
-	else if (op == LEAT_OP_EXIT && !reg[BPF_REG_0].kind && v->state->n_frames == 1)
+	else if (reads_r0(v, op) && reg[BPF_REG_0].kind == LEAT_KIND_UNSET)
 		number = BPF_REG_0;
 	if (number == MAX_BPF_REG)
 		return 0;

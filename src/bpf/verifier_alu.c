@@ -151,12 +151,10 @@ int leat_verify_alu(struct leat_verifier *v, int op)
 		*dst = moved(insn, &src);
 	else if (form == LEAT_FORM_NEG)
 		*dst = negated(insn, dst);
-	else if (form == LEAT_FORM_END)
-		*dst = leat_vnumber();
-	else if (leat_vpointer(dst) || leat_vpointer(&src))
+	else if (form != LEAT_FORM_END && (leat_vpointer(dst) || leat_vpointer(&src)))
 		return pointer_op(v, insn, dst, &src);
-	else if (insn->off)
-		*dst = leat_vnumber(); /* signed division */
+	else if (form == LEAT_FORM_END || insn->off)
+		*dst = leat_vnumber(); /* byte swaps and signed division are not worked out */
 	else
 		*dst = number_op(insn, dst, &src);
 	return 0;

@@ -319,14 +319,17 @@ static void note_map(struct leat_verifier *v, const struct call *call)
 
 /* ---- functions ---- */
 
-/** A frame for the function at @target; its arguments are in place. */
-static int open_frame(struct leat_verifier *v, uint32_t target, bool callback, struct leat_vframe **out)
+static int refuse_depth(struct leat_verifier *v)
+{
+	return leat_verify_refuse(v, v->state->pc, 0, "calls go more than %u functions deep", LEAT_BPF_FRAMES_MAX);
+}
+
+/** A frame, for which there is room, for the function at @target; its arguments are not set. */
+static struct leat_vframe *open_frame(struct leat_verifier *v, uint32_t target, bool callback)
 {
 	struct leat_vstate *state = v->state;
 	struct leat_vframe *frame = &state->frame[state->n_frames];
 
-	if (state->n_frames == LEAT_BPF_FRAMES_MAX)
-		return leat_verify_refuse(v, state->pc, 0, "calls go more than %u functions deep", LEAT_BPF_FRAMES_MAX);
 	memset(frame, 0, sizeof(*frame));
 	frame->reg[BPF_REG_10] = (struct leat_vreg){ .kind = LEAT_KIND_STACK, .known = true,
 						     .frame = (uint8_t)state->n_frames };
@@ -335,18 +338,17 @@ static int open_frame(struct leat_verifier *v, uint32_t target, bool callback, s
 	frame->n_refs = (uint8_t)state->n_refs;
 	state->n_frames++;
 	state->pc = target;
-	*out = frame;
-	return 0;
+	return frame;
 }
 
 static int call_local(struct leat_verifier *v, uint32_t *next)
 {
 	uint32_t target = v->state->pc + 1 + (uint32_t)leat_vinsn(v)->imm;
 	struct leat_vframe *caller = leat_vframe(v), *frame;
-	int err = open_frame(v, target, false, &frame);
 
-	if (err)
-		return err;
+	if (v->state->n_frames == LEAT_BPF_FRAMES_MAX)
+		return refuse_depth(v);
+	frame = open_frame(v, target, false);
 	memcpy(&frame->reg[BPF_REG_1], &caller->reg[BPF_REG_1], 5 * sizeof(frame->reg[0]));
 	forget_arguments(caller);
 	*next = target;
@@ -363,9 +365,9 @@ static int push_callback(struct leat_verifier *v, const struct call *call)
 
 	if (call->helper->id != BPF_FUNC_loop)
 		return leat_verify_refuse(v, pc, 0, "callbacks of %s are not supported", call->helper->name);
-	err = open_frame(v, (uint32_t)func.value, true, &frame);
-	if (err)
-		return err;
+	if (v->state->n_frames == LEAT_BPF_FRAMES_MAX)
+		return refuse_depth(v);
+	frame = open_frame(v, (uint32_t)func.value, true);
 	frame->reg[BPF_REG_1] = leat_vnumber();
 	frame->reg[BPF_REG_2] = arg;
 	err = leat_verify_push(v, (uint32_t)func.value);
