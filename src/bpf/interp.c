@@ -267,7 +267,7 @@ static struct leat_bpf_prog *tail_target(struct leat_bpf_run *run, const struct 
  */
 static uint64_t loop(struct leat_bpf_run *run, const struct leat_bpf_op *op, uint64_t reg[11])
 {
-	/* cppcheck-suppress assignBoolToPointer: addresses of labels */
+	/* cppcheck-suppress assignBoolToPointer ; addresses of labels */
 	static const void *const label[LEAT_OPS] = { LEAT_INSN_ROWS(LABEL_OF_ROW)
 						     LEAT_DECODED_ROWS(LABEL_OF_DECODED) };
 	struct frame frames[LEAT_BPF_FRAMES_MAX], *frame;
