@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #define FAR (1 << 29) /* a pointer that is moved further is at an unknown distance */
+#define NEAR 4096
 
 /* ---- numbers ---- */
 
@@ -187,10 +188,10 @@ static int compare(uint8_t code, bool is32, uint64_t a, uint64_t b)
 	}
 }
 
-/** Whether a pointer is certainly not 0: it has not been moved by what we do not know. */
+/** Whether a pointer is certainly not 0: nothing lies in the first NEAR bytes of memory, and it was not moved further. */
 static bool not_null(const struct leat_vreg *reg)
 {
-	return leat_vpointer(reg) && reg->kind != LEAT_KIND_VALUE_OR_NULL && reg->kind != LEAT_KIND_RECORD_OR_NULL &&
+	return (reg->kind == LEAT_KIND_FUNC || (reg->value < NEAR && reg->value > -NEAR)) && leat_vpointer(reg) && reg->kind != LEAT_KIND_VALUE_OR_NULL && reg->kind != LEAT_KIND_RECORD_OR_NULL &&
 	       reg->kind != LEAT_KIND_STALE && reg->kind != LEAT_KIND_RELEASED && reg->known;
 }
 
