@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * json_out.h: writes one JSON value, member by member, in the order of the calls. Objects and lists that are opened flat
- * stand on one line.
+ * json_out.h: writes one JSON value, member by member, in the order of the calls. Objects and lists that are opened
+ * flat stand on one line.
  */
 #ifndef LEAT_CLI_JSON_OUT_H
 #define LEAT_CLI_JSON_OUT_H

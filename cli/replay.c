@@ -19,21 +19,22 @@ const char replay_help[] =
 	"                   [--set VAR=VALUE] [--event MAP=STRUCT] [--keep VERDICTS] [--verdicts] [--json]\n"
 	"                   [--seed N] [--cpu N] [--ifindex N] [--queue N] [--btf FILE]\n"
 	"\n"
-	"Runs an XDP program on each packet of a capture (-: standard input) and prints verdicts, what maps hold, records\n"
-	"of ring buffers and perf event arrays, and traces. Needs no privilege. The time that programs see is the\n"
-	"capture's and random numbers come from a seed, so the same arguments give the same output.\n"
+	"Runs an XDP program on each packet of a capture (-: standard input) and prints verdicts, what maps hold, the\n"
+	"records of ring buffers and perf event arrays, and traces. Needs no privilege. The time that programs see is\n"
+	"the capture's and random numbers come from a seed, so the same arguments give the same output.\n"
 	"\n"
 	"options:\n"
 	"  -o, --output FILE       write the packets, as the program left them, to a capture (-: standard output; the\n"
 	"                          report then goes to standard error)\n"
-	"      --keep VERDICTS     which packets to write (pass,tx,redirect): any of aborted, drop, pass, tx, redirect\n"
+	"      --keep VERDICTS     which packets to write: any of aborted, drop, pass, tx, redirect\n"
+	"                          (pass,tx,redirect)\n"
 	"  -p, --prog NAME         the program to run, by its name or section (the XDP program, if there is only one)\n"
 	"  -m, --map NAME='K=V,..' put elements into a map before the run: numbers, 0x.., addresses, names of enum\n"
 	"                          values, JSON; in a program array V is the name of a program\n"
 	"  -m, --map FILE.json     the same from a file: {\"NAME\": [{\"key\": K, \"value\": V}, ...], ...}\n"
 	"  -s, --set VAR=VALUE     set a global variable: limit=5, cfg.limit=5, table[3]=5\n"
-	"  -e, --event MAP=STRUCT  print the records of MAP as that struct (else as struct event, if its size fits, or\n"
-	"                          in hexadecimal)\n"
+	"  -e, --event MAP=STRUCT  print the records of MAP as that struct (else as struct event, if its size fits,\n"
+	"                          or in hexadecimal)\n"
 	"      --verdicts          one line for each packet: number, time, length, verdict, where it is redirected\n"
 	"  -j, --json              print one JSON object\n"
 	"      --seed N            of random numbers and hash tables (1)\n"
@@ -112,7 +113,8 @@ static int parse_keep(const char *text, uint32_t *keep)
 			if (strlen(leat_xdp_action_name(i)) == len && !strncmp(leat_xdp_action_name(i), text, len))
 				break;
 		if (i == LEAT_XDP_ACTIONS)
-			return bad_value("keep", "verdicts are aborted, drop, pass, tx and redirect, separated by commas");
+			return bad_value("keep",
+					 "verdicts are aborted, drop, pass, tx and redirect, separated by commas");
 		*keep |= 1u << i;
 	}
 	return EXIT_GOOD;
@@ -265,8 +267,8 @@ static int find_program(struct replay *r)
 	for (i = 0; (prog = leat_bpf_object_prog_get(r->obj, i)); i++)
 		leat_suggest_try(&suggest, leat_bpf_prog_name(prog));
 	if (suggest.best)
-		snprintf(sentence, sizeof(sentence), "no program '%.64s' (did you mean '%.64s'?); programs", r->opts->prog,
-			 suggest.best);
+		snprintf(sentence, sizeof(sentence), "no program '%.64s' (did you mean '%.64s'?); programs",
+			 r->opts->prog, suggest.best);
 	else
 		snprintf(sentence, sizeof(sentence), "no program '%.64s'; programs", r->opts->prog);
 	list_programs(r, sentence);
@@ -303,7 +305,8 @@ static bool needs_all(const struct replay *r)
 	for (i = 0; (map = leat_bpf_object_map_get(r->obj, i)); i++) {
 		leat_bpf_map_info(map, &info);
 		for (k = 0; !strcmp(info.type_name, "prog_array") && k < maps->n; k++)
-			if (!strchr(maps->word[k], '=') || !strncmp(maps->word[k], info.name, strcspn(maps->word[k], "=")))
+			if (!strchr(maps->word[k], '=') ||
+			    !strncmp(maps->word[k], info.name, strcspn(maps->word[k], "=")))
 				return true;
 	}
 	return false;

@@ -244,7 +244,8 @@ static bool is_wanted(const struct leat_bpf_map_info *info, enum replay_dump whi
 {
 	if (!info->internal)
 		return which == DUMP_MAPS && info->key_size && !replay_is_ring(info);
-	return which != DUMP_MAPS && info->btf_value && (which == DUMP_VARIABLES || strncmp(info->name, ".rodata", 7) != 0);
+	return which != DUMP_MAPS && info->btf_value &&
+	       (which == DUMP_VARIABLES || strncmp(info->name, ".rodata", 7) != 0);
 }
 
 static uint64_t dump_map(struct replay *r, struct elements *e, FILE *out, struct json_out *j)

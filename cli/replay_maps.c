@@ -20,6 +20,7 @@ struct filling {
 	struct replay *r;
 	struct leat_bpf_map *map;
 	struct leat_bpf_map_info info;
+	bool programs; /* a program array */
 	uint8_t *key, *values;
 };
 
@@ -48,13 +49,14 @@ static void filling_end(struct filling *f)
 	free(f->values);
 }
 
+/* filling_end() follows, whatever comes out. */
 static int filling_begin(struct filling *f, struct replay *r, const char *name)
 {
-	f->r = r;
 	f->map = leat_bpf_object_map_find(r->obj, name);
 	if (!f->map)
 		return no_map(r, name);
 	leat_bpf_map_info(f->map, &f->info);
+	f->programs = !strcmp(f->info.type_name, "prog_array");
 	if (f->info.internal || replay_is_ring(&f->info)) {
 		leat_diag_add(r->diag, f->info.internal ? "global variables are set by --set" :
 							  "a map of records cannot be filled");
@@ -62,10 +64,7 @@ static int filling_begin(struct filling *f, struct replay *r, const char *name)
 	}
 	f->key = calloc(1, f->info.key_size + 1u);
 	f->values = calloc(1, f->info.value_bytes + 1u);
-	if (f->key && f->values)
-		return 0;
-	filling_end(f);
-	return -ENOMEM;
+	return f->key && f->values ? 0 : -ENOMEM;
 }
 
 /* An entry of a program array is the number of a program. */
@@ -101,7 +100,7 @@ static int parse_same(struct filling *f, const char *text)
 	uint32_t cpu;
 	int err;
 
-	if (!strcmp(f->info.type_name, "prog_array"))
+	if (f->programs)
 		return parse_program(f, text);
 	err = leat_bpf_map_parse_value(f->map, text, f->values, f->r->diag);
 	for (cpu = 1; !err && cpu < copies(f); cpu++)
@@ -115,7 +114,8 @@ static int put(struct filling *f, const char *key)
 	int err = leat_bpf_map_update(f->map, f->key, f->values, 0);
 
 	if (err == -E2BIG)
-		leat_diag_add(f->r->diag, "element %.64s does not fit: the map has %u entries", key, f->info.max_entries);
+		leat_diag_add(f->r->diag, "element %.64s does not fit: the map has %u entries", key,
+			      f->info.max_entries);
 	else if (err)
 		leat_diag_add(f->r->diag, "element %.64s: %s", key, strerror(-err));
 	return err;
@@ -162,16 +162,14 @@ static int put_pair(struct filling *f, char *pair)
 /* "NAME=KEY=VALUE,...", which may be changed. */
 static int fill_from_word(struct replay *r, char *word)
 {
-	char *pairs = strchr(word, '='), *end;
-	struct filling f = { 0 };
+	char *pairs = word + strcspn(word, "="), *end;
+	struct filling f = { .r = r };
 	size_t len;
 	int err;
 
 	*pairs++ = '\0';
 	leat_diag_at(r->diag, NULL, 0, 0, word);
 	err = filling_begin(&f, r, word);
-	if (err)
-		return err;
 	for (; !err && *pairs; pairs = end) {
 		len = span(pairs, ',');
 		end = pairs + len + (pairs[len] == ',');
@@ -212,7 +210,8 @@ static int parse_each(struct filling *f, const json_t *values)
 
 static int put_element(struct filling *f, const json_t *element)
 {
-	char *key = member_text(json_object_get(element, "key")), *value = member_text(json_object_get(element, "value"));
+	char *key = member_text(json_object_get(element, "key"));
+	char *value = member_text(json_object_get(element, "value"));
 	const json_t *values = json_object_get(element, "values");
 	int err = -EINVAL;
 
@@ -231,7 +230,7 @@ static int put_element(struct filling *f, const json_t *element)
 
 static int fill_from_list(struct replay *r, const char *file, const char *name, const json_t *list)
 {
-	struct filling f = { 0 };
+	struct filling f = { .r = r };
 	char path[160];
 	size_t i;
 	int err;

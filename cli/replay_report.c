@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * replay_report.c: what the program did. For people, what happens is printed as it happens, then the sums. As JSON it is
- * one object: what maps hold before is written at once, what happens per packet is gathered in three lists.
+ * replay_report.c: what the program did. For people, what happens is printed as it happens, then the sums. As JSON it
+ * is one object: what maps hold before is written at once, what happens per packet is gathered in three lists.
  */
 #include "replay.h"
 
@@ -357,8 +357,9 @@ static void tell_trap(struct report *report, const struct leat_bpf_prog *prog, c
 
 	if (!report->json) {
 		fprintf(report->out, "trap: program %s, instruction %u%s%s%s: %s, %" PRIu64 " time%s\n",
-			leat_bpf_prog_name(prog), trap->insn, trap->source ? " (" : "", trap->source ? trap->source : "",
-			trap->source ? ")" : "", trap->reason, trap->count, trap->count == 1 ? "" : "s");
+			leat_bpf_prog_name(prog), trap->insn, trap->source ? " (" : "",
+			trap->source ? trap->source : "", trap->source ? ")" : "", trap->reason, trap->count,
+			trap->count == 1 ? "" : "s");
 		return;
 	}
 	json_open_flat(j, NULL, '{');
@@ -401,7 +402,8 @@ static void tell_lost(struct replay *r)
 		if (report->json)
 			json_number(&report->top, info.name, leat_bpf_map_lost(map));
 		else
-			fprintf(report->out, "%s: %" PRIu64 " records found no room\n", info.name, leat_bpf_map_lost(map));
+			fprintf(report->out, "%s: %" PRIu64 " records found no room\n", info.name,
+				leat_bpf_map_lost(map));
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fuzz_btf.c: any bytes as BTF, and what stands behind them as the text of a value: checked, looked at everywhere, values
- * of each type to text and back.
+ * fuzz_btf.c: any bytes as BTF, and what stands behind them as the text of a value: checked, looked at everywhere,
+ * values of each type to text and back.
  */
 #include <stdlib.h>
 #include <string.h>

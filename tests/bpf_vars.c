@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * vars_test.c: global variables of an object that clang made are set by name before it is loaded, and maps' elements go
+ * bpf_vars.c: global variables of an object that clang made are set by name before it is loaded, and maps' elements go
  * to text and back. Needs leat-load and clang, which made tests/bpf/replay.bpf.o.
  */
 #include <setjmp.h>

@@ -101,9 +101,11 @@ const struct btf_array *leat_btf_array(const struct leat_btf *btf, uint32_t id)
 uint32_t leat_btf_n_members(const struct leat_btf *btf, uint32_t id)
 {
 	const struct btf_type *type = leat_btf_type(btf, id);
-	uint32_t kind = type ? BTF_INFO_KIND(type->info) : BTF_KIND_UNKN;
+	uint32_t kind = leat_btf_kind(btf, id);
 
-	return kind == BTF_KIND_STRUCT || kind == BTF_KIND_UNION || kind == BTF_KIND_DATASEC ? BTF_INFO_VLEN(type->info) : 0;
+	if (!type || (!leat_btf_is_record(kind) && kind != BTF_KIND_DATASEC))
+		return 0;
+	return BTF_INFO_VLEN(type->info);
 }
 
 static void section_var(const struct leat_btf *btf, const struct btf_var_secinfo *info, struct leat_btf_member *member)
@@ -121,7 +123,8 @@ static void old_bit_field(const struct leat_btf *btf, struct leat_btf_member *me
 {
 	const struct btf_type *type = leat_btf_type(btf, leat_btf_strip(btf, member->type));
 
-	if (!type || BTF_INFO_KIND(type->info) != BTF_KIND_INT || BTF_INT_BITS(leat_btf_int_info(type)) == type->size * 8)
+	if (!type || BTF_INFO_KIND(type->info) != BTF_KIND_INT ||
+	    BTF_INT_BITS(leat_btf_int_info(type)) == type->size * 8)
 		return;
 	member->bit_off += BTF_INT_OFFSET(leat_btf_int_info(type));
 	member->bits = BTF_INT_BITS(leat_btf_int_info(type));

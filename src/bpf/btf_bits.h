@@ -29,7 +29,7 @@ static inline void leat_bits_write(uint8_t *bytes, uint32_t off, uint32_t bits, 
 /** Sign of a number of @bits (1..64). */
 static inline uint64_t leat_bits_extend(uint64_t value, uint32_t bits)
 {
-	uint64_t sign = UINT64_C(1) << (bits - 1);
+	uint64_t sign = UINT64_C(1) << (bits - 1) % 64;
 
 	return (value ^ sign) - sign;
 }

@@ -255,7 +255,9 @@ static bool size_array(struct sizing *s, uint32_t id, unsigned int depth)
 		return false;
 	/* Too large to be a value, it may still be pointed at: that is how maps say how many entries they have. */
 	elem = s->btf->entry[array->type].size;
-	e->size = elem == LEAT_BTF_NO_SIZE || elem * array->nelems > UINT32_MAX / 8 ? LEAT_BTF_NO_SIZE : elem * array->nelems;
+	e->size = elem == LEAT_BTF_NO_SIZE ? elem : elem * array->nelems;
+	if (e->size > UINT32_MAX / 8)
+		e->size = LEAT_BTF_NO_SIZE;
 	return true;
 }
 

@@ -17,8 +17,9 @@
 static size_t long_integer(const char *text)
 {
 	size_t sign = *text == '-', digits = strspn(text + sign, "0123456789");
+	bool whole = !text[sign + digits] || !strchr(".eE", text[sign + digits]);
 
-	return digits >= DIGITS_MANY && !strchr(".eE", text[sign + digits] ? text[sign + digits] : ' ') ? sign + digits : 0;
+	return digits >= DIGITS_MANY && whole ? sign + digits : 0;
 }
 
 /* Bytes of what begins at @text and is looked at as one: a string, a word or number, or a character. */

@@ -150,7 +150,8 @@ static int store_integer(struct parse *p, const struct leat_btf_place *place, co
 {
 	uint32_t bits = place->bits ? place->bits : number->bits;
 	/* not every compiler says which enums are signed */
-	bool is_signed = number->is_signed || (w->negative && leat_btf_n_enums(p->btf, leat_btf_strip(p->btf, place->type)));
+	bool is_signed = number->is_signed ||
+			 (w->negative && leat_btf_n_enums(p->btf, leat_btf_strip(p->btf, place->type)));
 	char message[128];
 
 	if (bits > 64) { /* all of it, sign included */
@@ -368,8 +369,8 @@ static bool is_char_array(const struct leat_btf *btf, uint32_t id)
 {
 	struct leat_btf_number number;
 
-	return leat_btf_kind(btf, id) == BTF_KIND_ARRAY && leat_btf_number(btf, leat_btf_array(btf, id)->type, &number) &&
-	       number.is_char;
+	return leat_btf_kind(btf, id) == BTF_KIND_ARRAY &&
+	       leat_btf_number(btf, leat_btf_array(btf, id)->type, &number) && number.is_char;
 }
 
 /* Recursion ends with the nesting of types. */

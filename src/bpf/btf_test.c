@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * btf_test.c: BTF that clang made is read right; BTF that nobody should have made is refused, whatever is wrong with it;
- * values of every kind come back from their text as they were.
+ * btf_test.c: BTF that clang made is read right; BTF that nobody should have made is refused, whatever is wrong with
+ * it; values of every kind come back from their text as they were.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -114,11 +114,14 @@ static const char everything[] =
 	"{\"u8\": 255, \"u16\": 65535, \"u32\": 4294967295, \"u64\": 18446744073709551615, "
 	"\"inner\": {\"s8\": -128, \"s16\": -32768, \"s32\": -2147483648, \"s64\": -9223372036854775808}, "
 	"\"again\": {\"s8\": 127, \"s16\": 1, \"s32\": 2, \"s64\": 9223372036854775807}, "
-	"\"name\": \"a \\\"b\\\\\", \"letter\": 65, \"yes\": true, \"colour\": \"BLUE\", \"cyan\": \"WHITE\", \"wide\": \"HUGE\", "
+	"\"name\": \"a \\\"b\\\\\", \"letter\": 65, \"yes\": true, \"colour\": \"BLUE\", \"cyan\": \"WHITE\", "
+	"\"wide\": \"HUGE\", "
 	"\"mac\": [2, 0, 0, 0, 0, 255], \"ipv6\": [254, 128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], "
 	"\"ipv4\": 16777226, \"grid\": [[1, -2, 3], [4, 5, 6]], "
-	"\"flags\": {\"low\": 5, \"middle\": -64, \"high\": 4095, \"colour\": \"GREEN\", \"wide\": 1099511627775, \"on\": true}, "
-	"\"word\": 67305985, \"bytes\": [1, 2, 3, 4], \"shown\": {\"hidden\": 9}, \"ratio\": 0.5, \"exact\": -1.5e+300, "
+	"\"flags\": {\"low\": 5, \"middle\": -64, \"high\": 4095, "
+	"\"colour\": \"GREEN\", \"wide\": 1099511627775, \"on\": true}, "
+	"\"word\": 67305985, \"bytes\": [1, 2, 3, 4], \"shown\": {\"hidden\": 9}, \"ratio\": 0.5, "
+	"\"exact\": -1.5e+300, "
 	"\"pointer\": \"0x0000000000000010\", \"unknown\": \"0x0000000000000000\", "
 	"\"function\": \"0xffffffffffffffff\", \"none\": []}";
 
@@ -130,7 +133,8 @@ static const char everything_by_hand[] =
 	"\"name\": \"a \\\"b\\\\\", \"letter\": \"A\", \"yes\": 1, \"colour\": -3, \"cyan\": \"WHITE\", "
 	"\"wide\": \"HUGE\", \"mac\": \"02:00:00:00:00:ff\", \"ipv6\": \"fe80::1\", \"ipv4\": \"10.0.0.1\", "
 	"\"grid\": [[1, -2, 3], [4, 5, 6]], "
-	"\"flags\": {\"low\": 5, \"middle\": -64, \"high\": 4095, \"colour\": 5, \"wide\": 1099511627775, \"on\": true}, "
+	"\"flags\": {\"low\": 5, \"middle\": -64, \"high\": 4095, "
+	"\"colour\": 5, \"wide\": 1099511627775, \"on\": true}, "
 	"\"bytes\": \"1.2.3.4\", \"shown\": 9, \"ratio\": \"0x3f000000\", \"exact\": -1.5e300, \"pointer\": \"0x10\", "
 	"\"function\": \"0xffffffffffffffff\"}";
 
@@ -655,9 +659,9 @@ static void headers_of_others(void **state)
 		unsigned int off, len;
 		uint32_t value;
 	} changes[] = {
-		{ 0, 2, 0x9feb }, { 2, 1, 2 }, { 3, 1, 1 }, { 4, 4, 20 }, { 4, 4, 26 }, { 4, 4, UINT32_MAX },
-		{ 8, 4, 2 }, { 8, 4, UINT32_MAX }, { 12, 4, UINT32_MAX }, { 12, 4, 15 }, { 16, 4, UINT32_MAX }, { 20, 4, 0 },
-		{ 20, 4, UINT32_MAX }, { 20, 4, 3 },
+		{ 0, 2, 0x9feb },      { 2, 1, 2 },  { 3, 1, 1 },           { 4, 4, 20 },          { 4, 4, 26 },
+		{ 4, 4, UINT32_MAX },  { 8, 4, 2 },  { 8, 4, UINT32_MAX },  { 12, 4, UINT32_MAX }, { 12, 4, 15 },
+		{ 16, 4, UINT32_MAX }, { 20, 4, 0 }, { 20, 4, UINT32_MAX }, { 20, 4, 3 },
 	};
 
 	(void)state;

@@ -40,7 +40,8 @@ static inline void build_word(struct build *b, uint32_t word)
 	b->types[b->n_words++] = word;
 }
 
-static inline uint32_t build_type(struct build *b, const char *name, uint32_t kind, uint32_t vlen, int flag, uint32_t size)
+static inline uint32_t build_type(struct build *b, const char *name, uint32_t kind, uint32_t vlen, int flag,
+				  uint32_t size)
 {
 	build_word(b, build_string(b, name));
 	build_word(b, (uint32_t)flag << 31 | kind << 24 | vlen);

@@ -77,7 +77,8 @@ static bool parse_prefix(const struct leat_bpf_map *map, const char *text, uint8
 	memcpy(addr, text, (size_t)(slash - text));
 	addr[slash - text] = '\0';
 	lpm.prefixlen = (uint32_t)strtoul(slash + 1, &end, 10);
-	if (*end || lpm.prefixlen > bytes * 8 || inet_pton(bytes == 4 ? AF_INET : AF_INET6, addr, key + sizeof(lpm)) != 1)
+	if (*end || lpm.prefixlen > bytes * 8 ||
+	    inet_pton(bytes == 4 ? AF_INET : AF_INET6, addr, key + sizeof(lpm)) != 1)
 		return false;
 	memcpy(key, &lpm.prefixlen, sizeof(lpm.prefixlen));
 	return true;

@@ -46,7 +46,8 @@ static int take_word(struct walk *w, char word[NAME_MAX_LEN + 1], struct leat_di
 	size_t len = strcspn(w->rest, ".[");
 
 	if (!len || len > NAME_MAX_LEN) {
-		leat_diag_add(diag, "'%.80s' is not the name of a variable (like limit, cfg.limit or table[3])", w->name);
+		leat_diag_add(diag, "'%.80s' is not the name of a variable (like limit, cfg.limit or table[3])",
+			      w->name);
 		return -EINVAL;
 	}
 	memcpy(word, w->rest, len);
@@ -73,7 +74,8 @@ static int find_var(struct leat_bpf_object *obj, struct walk *w, const char *wor
 
 	for (i = 0; i < obj->head->maps.n; i++) {
 		map = image_map(obj, i);
-		if (!(map->flags & LEAT_IMAGE_MAP_INTERNAL) || leat_btf_kind(obj->btf, map->btf_value) != BTF_KIND_DATASEC)
+		if (!(map->flags & LEAT_IMAGE_MAP_INTERNAL) ||
+		    leat_btf_kind(obj->btf, map->btf_value) != BTF_KIND_DATASEC)
 			continue;
 		n = leat_btf_n_members(obj->btf, map->btf_value);
 		for (k = 0; k < n; k++) {
