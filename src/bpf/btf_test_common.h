@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* btf_test_common.h: for tests: BTF written by hand, and BTF from an object that clang made. */
+/*
+ * btf_test_common.h: for tests: BTF written by hand, BTF from an object that clang made, and a look at everything of a
+ * BTF that was accepted. Behind <cmocka.h>.
+ */
 #ifndef LEAT_BPF_BTF_TEST_COMMON_H
 #define LEAT_BPF_BTF_TEST_COMMON_H
 
 #include <elf.h>
+#include <errno.h>
 #include <linux/btf.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "bpf/btf.h"
 
 #define BUILD_SIZE 32768u
 
@@ -126,6 +132,52 @@ static inline const uint8_t *elf_btf(const uint8_t *elf, size_t *len)
 		return elf + sections[i].sh_offset;
 	}
 	return NULL;
+}
+
+/* ---- hostile bytes ---- */
+
+/* Whatever was accepted must bear to be looked at in every way. */
+static inline void use_all(const struct leat_btf *btf)
+{
+	static uint8_t value[4096];
+	static char text[4096];
+	struct leat_btf_member member;
+	uint32_t id, i, size;
+	uint64_t number;
+
+	for (id = 0; id < leat_btf_count(btf) + 1; id++) {
+		leat_btf_name(btf, id);
+		leat_btf_strip(btf, id);
+		for (i = 0; i < leat_btf_n_members(btf, id); i++) {
+			leat_btf_member(btf, id, i, &member);
+			leat_btf_find_member(btf, id, member.name, &member);
+		}
+		for (i = 0; i < leat_btf_n_enums(btf, id); i++)
+			leat_btf_enum(btf, id, i, &number);
+		size = leat_btf_size(btf, id);
+		if (size > sizeof(value))
+			continue;
+		if (leat_btf_format(btf, id, value, size, text, sizeof(text)) < (int)sizeof(text))
+			leat_btf_parse(btf, id, text, value, size, NULL);
+	}
+}
+
+static inline bool try_bytes(const uint8_t *bytes, size_t len)
+{
+	uint8_t *exact = malloc(len ? len : 1); /* the sanitizer sees every byte past it */
+	struct leat_btf *btf;
+	int err;
+
+	memcpy(exact, bytes, len);
+	err = leat_btf_create(exact, len, NULL, &btf);
+	free(exact);
+	if (err) {
+		assert_int_equal(err, -EINVAL);
+		return false;
+	}
+	use_all(btf);
+	leat_btf_destroy(btf);
+	return true;
 }
 
 #endif
