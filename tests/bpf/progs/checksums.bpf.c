@@ -68,7 +68,7 @@ int differences(struct xdp_md *ctx)
 	note(1, bpf_csum_diff(old, 32, new, 32, 0));
 	note(2, bpf_csum_diff(old, size, new, 8, p[1]));
 	note(3, bpf_csum_diff(NULL, 0, new, size, ~p[1]));
-	note(4, bpf_csum_diff(old, size, NULL, 0, 0));
+	note(4, bpf_csum_diff(old, size, NULL, 0, p[0]));
 	note(5, bpf_csum_diff(old, 4, new, 12, 0xffffffff));
 	note(7, bpf_csum_diff(old, size | (p[2] >> 8 & 3), new, 8, 0)); /* not a multiple of 4 */
 	note(6, bpf_csum_diff(p, 12, old, 4, 1));

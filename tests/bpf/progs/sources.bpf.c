@@ -10,7 +10,7 @@ struct traffic {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-	__uint(max_entries, 512);
+	__uint(max_entries, 16); /* fewer than addresses: elements are used again */
 	__type(key, __be32);
 	__type(value, struct traffic);
 } ipv4 MAPS;
@@ -31,11 +31,9 @@ INLINE int note(void *map, const void *key, __u32 len, __u8 protocol)
 	t->packets++;
 	if (len > t->longest)
 		t->longest = len;
-	if (t->protocol != protocol)
-		return XDP_TX;
-	if (t->packets % 16 == 0)
-		bpf_map_delete_elem(map, key);
-	return XDP_DROP;
+	if (t->packets % 4 == 0)
+		return bpf_map_delete_elem(map, key) ? XDP_ABORTED : XDP_REDIRECT;
+	return t->protocol != protocol ? XDP_TX : XDP_DROP;
 }
 
 SEC("xdp")

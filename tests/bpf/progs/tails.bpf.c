@@ -40,6 +40,15 @@ int resize(struct xdp_md *ctx)
 	return adjust(ctx, delta) ? XDP_DROP : XDP_PASS;
 }
 
+/** What was cut off does not come back. */
+SEC("xdp")
+int regrow(struct xdp_md *ctx)
+{
+	int len = ctx->data_end - ctx->data, cut = len > 60 ? 20 : 0;
+
+	return adjust(ctx, -cut) || adjust(ctx, cut + 10) ? XDP_ABORTED : XDP_TX;
+}
+
 /** Grows by what is nearly too much, writes the last bytes, and cuts again. */
 SEC("xdp")
 int to_the_brim(struct xdp_md *ctx)
