@@ -2,10 +2,10 @@
 /*
  * fuzz_prog.c: any instructions to the verifier; what it takes is run on a small packet with little fuel.
  *
- * The packet, where it is not moved, is an allocation of exactly its size, so that the sanitizer sees every step outside;
- * with LEAT_FUZZ the interpreter asserts whatever the verifier has proven (base registers of context loads, arguments of
- * helpers, that what is never reached is never reached). An input is the instructions, 8 bytes each; the mutator works
- * on whole instructions and keeps jumps where they led.
+ * The packet, where it is not moved, is an allocation of exactly its size, so that the sanitizer sees every step
+ * outside; with LEAT_FUZZ the interpreter asserts whatever the verifier has proven (base registers of context loads,
+ * arguments of helpers, that what is never reached is never reached). An input is the instructions, 8 bytes each; the
+ * mutator works on whole instructions and keeps jumps where they led.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,8 +41,12 @@ static uint64_t loop(struct leat_bpf_run *run, uint64_t n, uint64_t func, uint64
 }
 
 static const struct leat_bpf_helper helpers[] = {
-	{ BPF_FUNC_loop, "loop", loop, LEAT_BPF_RET_NUMBER,
-	  { LEAT_BPF_ARG_ANY, LEAT_BPF_ARG_FUNC, LEAT_BPF_ARG_STACK_OR_NULL, LEAT_BPF_ARG_ANY }, 0 },
+	{ BPF_FUNC_loop,
+	  "loop",
+	  loop,
+	  LEAT_BPF_RET_NUMBER,
+	  { LEAT_BPF_ARG_ANY, LEAT_BPF_ARG_FUNC, LEAT_BPF_ARG_STACK_OR_NULL, LEAT_BPF_ARG_ANY },
+	  0 },
 	{ .name = NULL },
 };
 
@@ -54,8 +58,11 @@ static void must(bool good)
 
 /** The program that tail calls find: calls, and tail-calls itself. */
 static const struct bpf_insn tail[] = {
-	MOV64X(R6, R1), CALL(6), MOV64X(R1, R6), LDMAP(R2, PROGS), MOV64K(R3, 0), HELPER(BPF_FUNC_tail_call), EXIT,
-	STX(BPF_DW, R10, -8, R1), MOV64K(R0, 2), EXIT,
+	MOV64X(R6, R1), CALL(6),
+	MOV64X(R1, R6), LDMAP(R2, PROGS),
+	MOV64K(R3, 0),  HELPER(BPF_FUNC_tail_call),
+	EXIT,           STX(BPF_DW, R10, -8, R1),
+	MOV64K(R0, 2),  EXIT,
 };
 
 static void begin(struct test_bpf *t)
@@ -84,7 +91,8 @@ static bool moves_packet(const struct bpf_insn *insn, uint32_t n)
 	uint32_t i;
 
 	for (i = 0; i < n; i++) {
-		helper = insn[i].code == (BPF_JMP | BPF_CALL) && !insn[i].src_reg ? leat_bpf_helper_find(insn[i].imm) : NULL;
+		helper = insn[i].code == (BPF_JMP | BPF_CALL) && !insn[i].src_reg ? leat_bpf_helper_find(insn[i].imm)
+										  : NULL;
 		if (helper && (helper->flags & LEAT_BPF_HELPER_MOVES_PACKET))
 			return true;
 	}
@@ -161,7 +169,9 @@ static const struct {
 } piece[] = {
 	{ 6, { ST(BPF_W, R10, -4, 0), MOV64X(R2, R10), ADD64K(R2, -4), LDMAP(R1, HASH), HELPER(1) } },
 	{ 6, { ST(BPF_DW, R10, -8, 24), MOV64X(R2, R10), ADD64K(R2, -8), LDMAP(R1, TRIE), HELPER(1) } },
-	{ 8, { MOV64X(R2, R10), ADD64K(R2, -4), MOV64X(R3, R10), ADD64K(R3, -16), LDMAP(R1, LRU), MOV64K(R4, 0), HELPER(2) } },
+	{ 8,
+	  { MOV64X(R2, R10), ADD64K(R2, -4), MOV64X(R3, R10), ADD64K(R3, -16), LDMAP(R1, LRU), MOV64K(R4, 0),
+	    HELPER(2) } },
 	{ 1, { JMP64K(BPF_JEQ, R0, 0, 1) } },
 	{ 1, { JMP64K(BPF_JNE, R0, 0, 2) } },
 	{ 1, { ST(BPF_DW, R0, 8, 1) } },
@@ -216,7 +226,8 @@ static bool by_offset(const struct bpf_insn *insn)
 
 static bool by_immediate(const struct bpf_insn *insn)
 {
-	return insn->code == (BPF_JMP32 | BPF_JA) || (insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == BPF_PSEUDO_CALL) ||
+	return insn->code == (BPF_JMP32 | BPF_JA) ||
+	       (insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == BPF_PSEUDO_CALL) ||
 	       (insn->code == (BPF_LD | BPF_IMM | BPF_DW) && insn->src_reg == BPF_PSEUDO_FUNC);
 }
 
@@ -269,14 +280,30 @@ static void change(struct bpf_insn *insn, uint32_t n, uint32_t at, uint64_t *see
 	struct bpf_insn *one = &insn[at];
 
 	switch (pick(seed, 8)) {
-	case 0: one->dst_reg = pick(seed, 11) & 15; break;
-	case 1: one->src_reg = pick(seed, 11) & 15; break;
-	case 2: one->off = (int16_t)(one->off + (int)pick(seed, 17) - 8); break;
-	case 3: one->off = (int16_t)((int)pick(seed, n + 1) - (int)at); break;
-	case 4: one->imm = imm[pick(seed, COUNT(imm))]; break;
-	case 5: one->imm = (int32_t)((uint32_t)one->imm + pick(seed, 5) - 2); break;
-	case 6: one->code = leat_insn_row[pick(seed, LEAT_INSN_OPS)].opcode; break;
-	default: one->code ^= (uint8_t)(1u << pick(seed, 8)); break;
+	case 0:
+		one->dst_reg = pick(seed, 11) & 15;
+		break;
+	case 1:
+		one->src_reg = pick(seed, 11) & 15;
+		break;
+	case 2:
+		one->off = (int16_t)(one->off + (int)pick(seed, 17) - 8);
+		break;
+	case 3:
+		one->off = (int16_t)((int)pick(seed, n + 1) - (int)at);
+		break;
+	case 4:
+		one->imm = imm[pick(seed, COUNT(imm))];
+		break;
+	case 5:
+		one->imm = (int32_t)((uint32_t)one->imm + pick(seed, 5) - 2);
+		break;
+	case 6:
+		one->code = leat_insn_row[pick(seed, LEAT_INSN_OPS)].opcode;
+		break;
+	default:
+		one->code ^= (uint8_t)(1u << pick(seed, 8));
+		break;
 	}
 }
 

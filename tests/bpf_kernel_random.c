@@ -96,7 +96,8 @@ static void same_as_the_kernel(void **state)
 		if (fd < 0) {
 			if (getenv("LEAT_RANDOM_SAY")) {
 				kernel_load(p.insn, p.n, log, sizeof(log));
-				print_message("# seed %u: %s\n", seed, log + (strlen(log) > 400 ? strlen(log) - 400 : 0));
+				print_message("# seed %u: %s\n", seed,
+					      log + (strlen(log) > 400 ? strlen(log) - 400 : 0));
 			}
 			continue;
 		}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bpf_kernel_vectors.c: the kernel agrees with every row of test_vectors.h, on the stack and in the packet, so that what
- * the interpreter is tested against is what programs are used to. Needs the right to load programs; skipped without.
+ * bpf_kernel_vectors.c: the kernel agrees with every row of test_vectors.h, on the stack and in the packet, so that
+ * what the interpreter is tested against is what programs are used to. Needs the right to load programs; skipped
+ * without.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,8 +36,8 @@ static void run_vector(const struct test_vector *v, enum test_where where)
 	close(fd);
 	memcpy(got, packet, sizeof(got));
 	if (r0 != TEST_VECTOR_OK || got[0] != v->want || got[1] != v->want2)
-		fail_msg("%s a %#llx b %#llx c %#llx imm %d: the kernel says %#llx and %#llx, not %#llx and %#llx", name,
-			 (unsigned long long)v->a, (unsigned long long)v->b, (unsigned long long)v->c, v->imm,
+		fail_msg("%s a %#llx b %#llx c %#llx imm %d: the kernel says %#llx and %#llx, not %#llx and %#llx",
+			 name, (unsigned long long)v->a, (unsigned long long)v->b, (unsigned long long)v->c, v->imm,
 			 (unsigned long long)got[0], (unsigned long long)got[1], (unsigned long long)v->want,
 			 (unsigned long long)v->want2);
 }

@@ -3,8 +3,8 @@
  * bpf_random_common.h: random programs that are good: every register that is read was set, every access is within
  * bounds, every loop ends. From a seed, the same one each time.
  *
- * r6 is the context, r7 the packet (64 bytes of which are proven to be there), r8 a pointer into the stack, r9 the counter
- * of loops. r0..r5 hold numbers, and are left in the packet at the end.
+ * r6 is the context, r7 the packet (64 bytes of which are proven to be there), r8 a pointer into the stack, r9 the
+ * counter of loops. r0..r5 hold numbers, and are left in the packet at the end.
  */
 #ifndef LEAT_TESTS_BPF_RANDOM_COMMON_H
 #define LEAT_TESTS_BPF_RANDOM_COMMON_H
@@ -37,7 +37,9 @@ static inline void random_put(struct random_prog *p, struct bpf_insn insn)
 
 static inline int32_t random_imm(struct random_prog *p)
 {
-	static const int32_t edge[] = { 0, 1, -1, 2, -2, 7, 255, 256, 0x7fff, 0x8000, 0xffff, 0x7fffffff, -0x7fffffff - 1 };
+	static const int32_t edge[] = {
+		0, 1, -1, 2, -2, 7, 255, 256, 0x7fff, 0x8000, 0xffff, 0x7fffffff, -0x7fffffff - 1
+	};
 
 	if (random_next(p, 2))
 		return edge[random_next(p, sizeof(edge) / sizeof(edge[0]))];
@@ -46,8 +48,8 @@ static inline int32_t random_imm(struct random_prog *p)
 
 static inline void random_alu(struct random_prog *p)
 {
-	static const uint8_t op[] = { BPF_ADD, BPF_SUB, BPF_MUL, BPF_DIV, BPF_OR,  BPF_AND, BPF_LSH,
-				      BPF_RSH, BPF_MOD, BPF_XOR, BPF_MOV, BPF_ARSH };
+	static const uint8_t op[] = { BPF_ADD, BPF_SUB, BPF_MUL, BPF_DIV, BPF_OR,  BPF_AND,
+				      BPF_LSH, BPF_RSH, BPF_MOD, BPF_XOR, BPF_MOV, BPF_ARSH };
 	uint8_t code = op[random_next(p, sizeof(op))], wide = random_next(p, 2) ? BPF_ALU64 : BPF_ALU;
 	uint32_t d = random_next(p, 6), s = random_next(p, 6);
 	int32_t imm = random_imm(p);
@@ -65,7 +67,8 @@ static inline void random_alu(struct random_prog *p)
 
 static inline void random_unary(struct random_prog *p)
 {
-	static const uint8_t end[] = { BPF_ALU | BPF_END | BPF_TO_LE, BPF_ALU | BPF_END | BPF_TO_BE, BPF_ALU64 | BPF_END };
+	static const uint8_t end[] = { BPF_ALU | BPF_END | BPF_TO_LE, BPF_ALU | BPF_END | BPF_TO_BE,
+				       BPF_ALU64 | BPF_END };
 	uint32_t d = random_next(p, 6), s = random_next(p, 6), kind = random_next(p, 3);
 	uint8_t wide = random_next(p, 2) ? BPF_ALU64 : BPF_ALU;
 
@@ -82,8 +85,16 @@ static const uint8_t random_size[] = { BPF_B, BPF_H, BPF_W, BPF_DW };
 /** A load, store or atomic operation at an aligned place of the stack or of the packet. */
 static inline void random_memory(struct random_prog *p)
 {
-	static const int32_t atomic[] = { BPF_ADD, BPF_OR, BPF_AND, BPF_XOR, BPF_ADD | BPF_FETCH, BPF_OR | BPF_FETCH,
-					  BPF_AND | BPF_FETCH, BPF_XOR | BPF_FETCH, BPF_XCHG, BPF_CMPXCHG };
+	static const int32_t atomic[] = { BPF_ADD,
+					  BPF_OR,
+					  BPF_AND,
+					  BPF_XOR,
+					  BPF_ADD | BPF_FETCH,
+					  BPF_OR | BPF_FETCH,
+					  BPF_AND | BPF_FETCH,
+					  BPF_XOR | BPF_FETCH,
+					  BPF_XCHG,
+					  BPF_CMPXCHG };
 	uint32_t log = random_next(p, 4), len = 1u << log, reg = random_next(p, 6), kind = random_next(p, 5);
 	bool stack = kind == 4 || random_next(p, 2);
 	uint32_t base = stack ? (random_next(p, 2) ? R8 : R10) : R7;
@@ -127,7 +138,7 @@ static inline void random_simple(struct random_prog *p)
 /** A jump over some of what follows. */
 static inline void random_branch(struct random_prog *p)
 {
-	static const uint8_t op[] = { BPF_JEQ, BPF_JNE,  BPF_JGT,  BPF_JGE,  BPF_JLT, BPF_JLE,
+	static const uint8_t op[] = { BPF_JEQ,  BPF_JNE,  BPF_JGT,  BPF_JGE,  BPF_JLT, BPF_JLE,
 				      BPF_JSET, BPF_JSGT, BPF_JSGE, BPF_JSLT, BPF_JSLE };
 	uint8_t code = op[random_next(p, sizeof(op))] | (random_next(p, 2) ? BPF_JMP : BPF_JMP32);
 	uint32_t at = p->n, turns = 1 + random_next(p, 4), d = random_next(p, 6), s = random_next(p, 6);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * interp.c: the interpreter: reference for the meaning of programs, and the engine where there is no compiler. *worker*.
+ * interp.c: the interpreter: reference for the meaning of programs, and the engine where there is no compiler.
+ * *worker*.
  *
  * Theory of operation. interp_prepare.c has turned each instruction slot into one struct leat_bpf_op. The loop jumps
  * from one operation's code straight to the next one's through a table of labels. Registers are an array on the C
@@ -262,8 +263,8 @@ static struct leat_bpf_prog *tail_target(struct leat_bpf_run *run, const struct 
 #define LABEL_OF_DECODED(name) [LEAT_OP_##name] = &&name,
 
 /**
- * Runs from @op of run->prog on, in a new frame, until that frame's exit. @reg: r1..r5 are set. Returns r0; after a trap
- * run->trap is set.
+ * Runs from @op of run->prog on, in a new frame, until that frame's exit. @reg: r1..r5 are set. Returns r0; after a
+ * trap run->trap is set.
  */
 static uint64_t loop(struct leat_bpf_run *run, const struct leat_bpf_op *op, uint64_t reg[11])
 {

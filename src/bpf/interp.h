@@ -47,7 +47,8 @@ LEAT_STATIC_ASSERT(sizeof(struct leat_bpf_op) == 16, "four to a cache line");
 
 /**
  * Runs a callback of the program whose helper this is: @func is the value that the program gave, @args become r1..r5.
- * Returns its r0. Charges fuel. After a trap it returns 0 and run->trap is set: the helper must return at once. *worker*.
+ * Returns its r0. Charges fuel. After a trap it returns 0 and run->trap is set: the helper must return at once.
+ * *worker*.
  */
 uint64_t leat_bpf_call_func(struct leat_bpf_run *run, uint64_t func, const uint64_t args[5]);
 

@@ -2,8 +2,8 @@
 /*
  * interp_prepare.c: from a verified program to what the interpreter runs (interp.h). *control*.
  *
- * Here addresses take the place of numbers (maps, values, helpers), loads from the context become what the contract says
- * they read, and a memory access gets the operation for the region that the verifier found.
+ * Here addresses take the place of numbers (maps, values, helpers), loads from the context become what the contract
+ * says they read, and a memory access gets the operation for the region that the verifier found.
  */
 #include "bpf/interp.h"
 

@@ -18,12 +18,12 @@
 #define TRAP(reason) (1 + LEAT_BPF_TRAP_##reason)
 
 /** Adds a program of the words given. */
-#define PROG(t, ...)                                                                                           \
-	({                                                                                                     \
-		static const struct bpf_insn insns_[] = { __VA_ARGS__ };                                       \
-		int number_ = test_bpf_prog(t, insns_, COUNT(insns_));                                         \
-		assert_true(number_ >= 0);                                                                     \
-		number_;                                                                                       \
+#define PROG(t, ...)                                                                                                   \
+	({                                                                                                             \
+		static const struct bpf_insn insns_[] = { __VA_ARGS__ };                                               \
+		int number_ = test_bpf_prog(t, insns_, COUNT(insns_));                                                 \
+		assert_true(number_ >= 0);                                                                             \
+		number_;                                                                                               \
 	})
 
 static uint64_t run_once(struct test_bpf *t, const struct bpf_insn *insns, uint32_t n)
@@ -39,10 +39,10 @@ static uint64_t run_once(struct test_bpf *t, const struct bpf_insn *insns, uint3
 	return r0;
 }
 
-#define RUN(t, ...)                                                                                            \
-	({                                                                                                     \
-		const struct bpf_insn insns_[] = { __VA_ARGS__ };                                              \
-		run_once(t, insns_, COUNT(insns_));                                                            \
+#define RUN(t, ...)                                                                                                    \
+	({                                                                                                             \
+		const struct bpf_insn insns_[] = { __VA_ARGS__ };                                                      \
+		run_once(t, insns_, COUNT(insns_));                                                                    \
 	})
 
 static void begin(struct test_bpf *t)
@@ -170,10 +170,10 @@ static void walk_edges(struct test_bpf *t, const struct bpf_insn *code, uint32_t
 	}
 }
 
-#define EDGES(t, low, high, ...)                                                                               \
-	do {                                                                                                   \
-		const struct bpf_insn code_[] = { __VA_ARGS__ };                                               \
-		walk_edges(t, code_, COUNT(code_), low, high);                                                 \
+#define EDGES(t, low, high, ...)                                                                                       \
+	do {                                                                                                           \
+		const struct bpf_insn code_[] = { __VA_ARGS__ };                                                       \
+		walk_edges(t, code_, COUNT(code_), low, high);                                                         \
 	} while (0)
 
 /* A number that the verifier does not know. */
@@ -207,9 +207,9 @@ static void edges_of_a_record(void **state)
 	begin(&t);
 	assert_int_equal(test_bpf_map(&t, BPF_MAP_TYPE_RINGBUF, 0, 0, 4096, 0), 0);
 	for (off = -9; off < 30; off++) {
-		const uint64_t r0 = RUN(&t, LDMAP(R1, 0), MOV64K(R2, 20), MOV64K(R3, 0), HELPER(BPF_FUNC_ringbuf_reserve),
-					JMP64K(BPF_JNE, R0, 0, 2), MOV64K(R0, 1), EXIT, MOV64X(R6, R0),
-					ST(BPF_W, R6, off, 1), MOV64X(R1, R6), MOV64K(R2, 0),
+		const uint64_t r0 = RUN(&t, LDMAP(R1, 0), MOV64K(R2, 20), MOV64K(R3, 0),
+					HELPER(BPF_FUNC_ringbuf_reserve), JMP64K(BPF_JNE, R0, 0, 2), MOV64K(R0, 1),
+					EXIT, MOV64X(R6, R0), ST(BPF_W, R6, off, 1), MOV64X(R1, R6), MOV64K(R2, 0),
 					HELPER(BPF_FUNC_ringbuf_discard), MOV64K(R0, 2), EXIT);
 
 		assert_int_equal(r0, off >= 0 && off + 4 <= 20 ? 2 : 0);
@@ -229,8 +229,8 @@ static void either_region(void **state)
 	assert_int_equal(test_bpf_map(&t, BPF_MAP_TYPE_ARRAY, 4, 20, 1, 0), 0);
 	for (port = 0; port < 2; port++) {
 		t.rxq.port = port;
-		EDGES(&t, 0, port ? 20 : 64, LDX(BPF_W, R2, R1, 12), LDX(BPF_W, R6, R1, 0),
-		      JMP64K(BPF_JEQ, R2, 0, 5), LDVALUE(R6, 0, 0), UNKNOWN_ZERO(R7), ADD64X(R6, R7));
+		EDGES(&t, 0, port ? 20 : 64, LDX(BPF_W, R2, R1, 12), LDX(BPF_W, R6, R1, 0), JMP64K(BPF_JEQ, R2, 0, 5),
+		      LDVALUE(R6, 0, 0), UNKNOWN_ZERO(R7), ADD64X(R6, R7));
 		if (!port)
 			test_bpf_packet(&t, NULL, 64, 0);
 	}
@@ -262,13 +262,13 @@ static void misaligned_atomics(void **state)
 	(void)state;
 	begin(&t);
 	assert_int_equal(test_bpf_map(&t, BPF_MAP_TYPE_ARRAY, 4, 32, 1, 0), 0);
-	assert_int_equal(RUN(&t, LDVALUE(R1, 0, 0), MOV64K(R2, 1), ATOMIC(BPF_DW, BPF_ADD, R1, 8, R2), MOV64K(R0, 2),
-			     EXIT), 2);
-	assert_int_equal(RUN(&t, LDVALUE(R1, 0, 0), MOV64K(R2, 1), ATOMIC(BPF_DW, BPF_ADD, R1, 4, R2), MOV64K(R0, 2),
-			     EXIT), 0);
+	assert_int_equal(
+		RUN(&t, LDVALUE(R1, 0, 0), MOV64K(R2, 1), ATOMIC(BPF_DW, BPF_ADD, R1, 8, R2), MOV64K(R0, 2), EXIT), 2);
+	assert_int_equal(
+		RUN(&t, LDVALUE(R1, 0, 0), MOV64K(R2, 1), ATOMIC(BPF_DW, BPF_ADD, R1, 4, R2), MOV64K(R0, 2), EXIT), 0);
 	assert_int_equal(t.last.trap, TRAP(ACCESS));
-	assert_int_equal(RUN(&t, LDVALUE(R1, 0, 0), MOV64K(R2, 1), ATOMIC(BPF_W, BPF_ADD, R1, 28, R2), MOV64K(R0, 2),
-			     EXIT), 2);
+	assert_int_equal(
+		RUN(&t, LDVALUE(R1, 0, 0), MOV64K(R2, 1), ATOMIC(BPF_W, BPF_ADD, R1, 28, R2), MOV64K(R0, 2), EXIT), 2);
 	test_bpf_end(&t);
 }
 
@@ -361,7 +361,8 @@ static void calls_keep_r6_to_r9(void **state)
 	begin(&t);
 	assert_int_equal(RUN(&t, MOV64K(R6, 1), MOV64K(R7, 20), MOV64K(R8, 300), MOV64K(R9, 4000), MOV64K(R1, 50000),
 			     CALL(6), ADD64X(R0, R6), ADD64X(R0, R7), ADD64X(R0, R8), ADD64X(R0, R9), EXIT, EXIT,
-			     MOV64X(R0, R1), MOV64K(R6, 9), MOV64K(R7, 9), MOV64K(R8, 9), MOV64K(R9, 9), EXIT), 54321);
+			     MOV64X(R0, R1), MOV64K(R6, 9), MOV64K(R7, 9), MOV64K(R8, 9), MOV64K(R9, 9), EXIT),
+			 54321);
 	test_bpf_end(&t);
 }
 
@@ -464,7 +465,8 @@ static void tail_call_and_depth(void **state)
 /* ---- helpers ---- */
 
 /** bpf_loop(), as a helper would be written. */
-static uint64_t test_loop(struct leat_bpf_run *run, uint64_t n, uint64_t func, uint64_t arg, uint64_t flags, uint64_t a5)
+static uint64_t test_loop(struct leat_bpf_run *run, uint64_t n, uint64_t func, uint64_t arg, uint64_t flags,
+			  uint64_t a5)
 {
 	uint64_t i, r0;
 
@@ -493,8 +495,12 @@ static uint64_t test_trap(struct leat_bpf_run *run, uint64_t a1, uint64_t a2, ui
 }
 
 static const struct leat_bpf_helper test_helpers[] = {
-	{ BPF_FUNC_loop, "loop", test_loop, LEAT_BPF_RET_NUMBER,
-	  { LEAT_BPF_ARG_ANY, LEAT_BPF_ARG_FUNC, LEAT_BPF_ARG_STACK_OR_NULL, LEAT_BPF_ARG_ANY }, 0 },
+	{ BPF_FUNC_loop,
+	  "loop",
+	  test_loop,
+	  LEAT_BPF_RET_NUMBER,
+	  { LEAT_BPF_ARG_ANY, LEAT_BPF_ARG_FUNC, LEAT_BPF_ARG_STACK_OR_NULL, LEAT_BPF_ARG_ANY },
+	  0 },
 	{ 9999, "trap", test_trap, LEAT_BPF_RET_NUMBER, { LEAT_BPF_ARG_NONE }, 0 },
 	{ .name = NULL },
 };
@@ -530,8 +536,8 @@ static void trap_in_a_callback(void **state)
 	(void)state;
 	begin(&t);
 	prog = PROG(&t, MOV64K(R1, 3), LDFUNC(R2, 6), MOV64X(R3, R10), MOV64K(R4, 0), HELPER(BPF_FUNC_loop),
-		    MOV64K(R0, 2), EXIT, LDX(BPF_DW, R3, R2, -8), ADD64X(R2, R3), ADD64X(R2, R1), LDX(BPF_B, R3, R2, -1),
-		    MOV64K(R0, 0), EXIT);
+		    MOV64K(R0, 2), EXIT, LDX(BPF_DW, R3, R2, -8), ADD64X(R2, R3), ADD64X(R2, R1),
+		    LDX(BPF_B, R3, R2, -1), MOV64K(R0, 0), EXIT);
 	assert_int_equal(test_bpf_run(&t, prog), 0);
 	assert_int_equal(t.last.trap, TRAP(ACCESS));
 	assert_int_equal(t.prog[prog].trap[11].n[LEAT_BPF_TRAP_ACCESS], 1);
@@ -590,9 +596,11 @@ static void memory_of_helpers(void **state)
 	    HELPER(BPF_FUNC_csum_diff), MOV64K(R0, 2), EXIT);
 	assert_int_equal(t.last.trap, TRAP(HELPER));
 	/* a key that is not wholly in the packet */
-	RUN(&t, LDX(BPF_W, R2, R1, 0), ADD64K(R2, 12), LDMAP(R1, 0), HELPER(BPF_FUNC_map_lookup_elem), MOV64K(R0, 2), EXIT);
+	RUN(&t, LDX(BPF_W, R2, R1, 0), ADD64K(R2, 12), LDMAP(R1, 0), HELPER(BPF_FUNC_map_lookup_elem), MOV64K(R0, 2),
+	    EXIT);
 	assert_int_equal(t.last.trap, 0);
-	RUN(&t, LDX(BPF_W, R2, R1, 0), ADD64K(R2, 13), LDMAP(R1, 0), HELPER(BPF_FUNC_map_lookup_elem), MOV64K(R0, 2), EXIT);
+	RUN(&t, LDX(BPF_W, R2, R1, 0), ADD64K(R2, 13), LDMAP(R1, 0), HELPER(BPF_FUNC_map_lookup_elem), MOV64K(R0, 2),
+	    EXIT);
 	assert_int_equal(t.last.trap, TRAP(HELPER));
 	test_bpf_end(&t);
 }

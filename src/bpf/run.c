@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * run.c: one packet through one program: what the run needs is gathered, the engine runs, and what a trap left behind is
- * put back. *worker*.
+ * run.c: one packet through one program: what the run needs is gathered, the engine runs, and what a trap left behind
+ * is put back. *worker*.
  */
 #include "bpf/env.h"
 #include "bpf/prog.h"

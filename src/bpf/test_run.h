@@ -130,7 +130,10 @@ static inline uint64_t test_bpf_run(struct test_bpf *t, int number)
 	uint64_t r0;
 
 	t->last = (struct leat_bpf_run){
-		.xdp = &t->xdp, .prog = &t->prog[number], .env = t->env, .fuel = t->env->fuel,
+		.xdp = &t->xdp,
+		.prog = &t->prog[number],
+		.env = t->env,
+		.fuel = t->env->fuel,
 		.stack = t->env->cpu[0].stack,
 	};
 	r0 = leat_bpf_interp_run(&t->last);

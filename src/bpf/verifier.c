@@ -3,9 +3,9 @@
  * verifier.c: whether a program may run, and what the engine has to know of each instruction. *control*.
  *
  * Theory of operation. The structure is checked first (verifier_structure.c). Then the program is walked along every
- * path, with the kind of what each register and each spilled slot holds: the walk takes one way at a branch and puts the
- * state aside for the other. Where paths meet (jump targets, functions, calls with callbacks) a state that an earlier one
- * covers is not followed again (verifier_state.c).
+ * path, with the kind of what each register and each spilled slot holds: the walk takes one way at a branch and puts
+ * the state aside for the other. Where paths meet (jump targets, functions, calls with callbacks) a state that an
+ * earlier one covers is not followed again (verifier_state.c).
  *
  * What is proven: registers are set before they are read; the context, maps, records and functions are what they are
  * taken for and cannot be forged; records are released once; packet pointers are not used after the packet was moved.
@@ -22,8 +22,7 @@
 /** Whether it reads r0, which none of its fields says. */
 static bool reads_r0(const struct leat_verifier *v, int op)
 {
-	return op == LEAT_OP_ACMPXCHG32 || op == LEAT_OP_ACMPXCHG64 ||
-	       (op == LEAT_OP_EXIT && v->state->n_frames == 1);
+	return op == LEAT_OP_ACMPXCHG32 || op == LEAT_OP_ACMPXCHG64 || (op == LEAT_OP_EXIT && v->state->n_frames == 1);
 }
 
 /** Registers that an instruction reads must be set. */
@@ -59,7 +58,8 @@ static int load_immediate(struct leat_verifier *v, int op)
 		dst->kind = LEAT_KIND_VALUE;
 		dst->value = (uint32_t)insn[1].imm;
 	} else if (op == LEAT_OP_LD64_FUNC) {
-		*dst = (struct leat_vreg){ .kind = LEAT_KIND_FUNC, .known = true,
+		*dst = (struct leat_vreg){ .kind = LEAT_KIND_FUNC,
+					   .known = true,
 					   .value = (int64_t)v->state->pc + 1 + insn->imm };
 	} else if (op == LEAT_OP_LD64_BTF) {
 		name = v->prog->obj->head ? leat_image_string(v->prog->obj->head, (uint32_t)insn->imm) : NULL;
@@ -110,7 +110,8 @@ static int walk_path(struct leat_verifier *v)
 		if (++v->walked > LEAT_VERIFY_BUDGET)
 			return leat_verify_refuse(v, v->state->pc, 0,
 						  "the program is too complex: after %u instructions not all its "
-						  "paths were walked", LEAT_VERIFY_BUDGET);
+						  "paths were walked",
+						  LEAT_VERIFY_BUDGET);
 		err = step(v, &next, &ended);
 		if (!err)
 			v->state->pc = next;

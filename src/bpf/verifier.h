@@ -9,10 +9,10 @@
 #include "bpf/map.h"
 #include "bpf/prog.h"
 
-#define LEAT_VERIFY_BUDGET 1000000u  /* instructions walked */
-#define LEAT_VERIFY_PENDING 8192u    /* branches still to be followed */
-#define LEAT_VERIFY_SEEN 128u        /* states remembered for one instruction */
-#define LEAT_VERIFY_WIDEN 16u        /* states of one shape after which numbers that differ are forgotten */
+#define LEAT_VERIFY_BUDGET 1000000u     /* instructions walked */
+#define LEAT_VERIFY_PENDING 8192u       /* branches still to be followed */
+#define LEAT_VERIFY_SEEN 128u           /* states remembered for one instruction */
+#define LEAT_VERIFY_WIDEN 16u           /* states of one shape after which numbers that differ are forgotten */
 #define LEAT_VERIFY_MEMORY (256u << 20) /* bytes for remembered states */
 
 #define LEAT_SLOTS (LEAT_BPF_STACK_SIZE / 8u)
@@ -50,17 +50,17 @@ LEAT_STATIC_ASSERT(sizeof(struct leat_vreg) == 16, "many are kept");
 struct leat_vframe {
 	struct leat_vreg reg[MAX_BPF_REG];
 	struct leat_vreg slot[LEAT_SLOTS];
-	uint64_t spilled;   /* slots that hold something other than an unknown number */
-	uint32_t call;      /* the call that it goes back to */
+	uint64_t spilled; /* slots that hold something other than an unknown number */
+	uint32_t call;    /* the call that it goes back to */
 	bool callback;
-	uint8_t n_refs;     /* at entry of a callback */
+	uint8_t n_refs; /* at entry of a callback */
 };
 
 struct leat_vstate {
 	uint32_t pc;
 	uint32_t n_frames;
 	uint32_t n_refs;
-	uint32_t ref[LEAT_BPF_RECORDS_MAX]; /* ids of reserved records */
+	uint32_t ref[LEAT_BPF_RECORDS_MAX];            /* ids of reserved records */
 	struct leat_vframe frame[LEAT_BPF_FRAMES_MAX]; /* n_frames of them */
 };
 
@@ -75,14 +75,14 @@ struct leat_vseen {
 };
 
 /* Marks of instructions. */
-#define LEAT_MARK_SECOND 0x01u   /* second half of a 64-bit load */
-#define LEAT_MARK_TARGET 0x02u   /* paths meet here */
-#define LEAT_MARK_FUNC 0x04u     /* a function begins */
-#define LEAT_MARK_CTX 0x08u      /* was seen to access the context */
-#define LEAT_MARK_STACK 0x10u    /* ... the stack */
-#define LEAT_MARK_OTHER 0x20u    /* ... something else */
-#define LEAT_MARK_MAP 0x80u      /* a helper was seen to be called with a map */
-#define LEAT_MARK_BLUNT 0x40u    /* a write that may reach the stack on one path and not on another: numbers are dropped */
+#define LEAT_MARK_SECOND 0x01u /* second half of a 64-bit load */
+#define LEAT_MARK_TARGET 0x02u /* paths meet here */
+#define LEAT_MARK_FUNC 0x04u   /* a function begins */
+#define LEAT_MARK_CTX 0x08u    /* was seen to access the context */
+#define LEAT_MARK_STACK 0x10u  /* ... the stack */
+#define LEAT_MARK_OTHER 0x20u  /* ... something else */
+#define LEAT_MARK_MAP 0x80u    /* a helper was seen to be called with a map */
+#define LEAT_MARK_BLUNT 0x40u /* a write that may reach the stack on one path and not on another: numbers are dropped */
 
 struct leat_verifier {
 	struct leat_bpf_prog *prog;
@@ -99,7 +99,7 @@ struct leat_verifier {
 	uint32_t n_pending;
 	uint32_t walked;
 	uint32_t next_id;
-	bool again;      /* something was learned that the walk should have known before */
+	bool again;                /* something was learned that the walk should have known before */
 	struct leat_vstate *state; /* where we are */
 };
 
@@ -131,8 +131,7 @@ static inline bool leat_vpointer(const struct leat_vreg *reg)
 /* ---- verifier_say.c ---- */
 
 /** Refuses: one sentence about instruction @pc; registers in @regs (a mask) are described. Returns -EINVAL. */
-int leat_verify_refuse(struct leat_verifier *v, uint32_t pc, unsigned int regs, const char *fmt, ...)
-	LEAT_PRINTF(4, 5);
+int leat_verify_refuse(struct leat_verifier *v, uint32_t pc, unsigned int regs, const char *fmt, ...) LEAT_PRINTF(4, 5);
 /** "a number", "a pointer into the packet" ... */
 const char *leat_kind_name(uint8_t kind);
 

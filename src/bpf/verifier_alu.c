@@ -2,9 +2,9 @@
 /*
  * verifier_alu.c: what arithmetic makes of registers, and what a conditional jump tells of them. *control*.
  *
- * Numbers are known or not; there are no ranges yet. Pointers may be moved by numbers where it makes sense to read there;
- * two pointers may be subtracted, and then give a number. Maps, functions, the context, the end of the packet and what
- * may be null cannot be moved.
+ * Numbers are known or not; there are no ranges yet. Pointers may be moved by numbers where it makes sense to read
+ * there; two pointers may be subtracted, and then give a number. Maps, functions, the context, the end of the packet
+ * and what may be null cannot be moved.
  */
 #include "bpf/verifier.h"
 
@@ -19,16 +19,35 @@
 static bool fold64(uint8_t code, uint64_t a, uint64_t b, uint64_t *out)
 {
 	switch (code) {
-	case BPF_ADD: *out = a + b; return true;
-	case BPF_SUB: *out = a - b; return true;
-	case BPF_MUL: *out = a * b; return true;
-	case BPF_OR: *out = a | b; return true;
-	case BPF_AND: *out = a & b; return true;
-	case BPF_XOR: *out = a ^ b; return true;
-	case BPF_LSH: *out = a << (b & 63); return true;
-	case BPF_RSH: *out = a >> (b & 63); return true;
-	case BPF_ARSH: *out = (uint64_t)((int64_t)a >> (b & 63)); return true;
-	default: return false;
+	case BPF_ADD:
+		*out = a + b;
+		return true;
+	case BPF_SUB:
+		*out = a - b;
+		return true;
+	case BPF_MUL:
+		*out = a * b;
+		return true;
+	case BPF_OR:
+		*out = a | b;
+		return true;
+	case BPF_AND:
+		*out = a & b;
+		return true;
+	case BPF_XOR:
+		*out = a ^ b;
+		return true;
+	case BPF_LSH:
+		*out = a << (b & 63);
+		return true;
+	case BPF_RSH:
+		*out = a >> (b & 63);
+		return true;
+	case BPF_ARSH:
+		*out = (uint64_t)((int64_t)a >> (b & 63));
+		return true;
+	default:
+		return false;
 	}
 }
 
@@ -101,8 +120,8 @@ static int pointer_op(struct leat_verifier *v, const struct bpf_insn *insn, stru
 	if (code == BPF_ADD && leat_vpointer(dst) && leat_vpointer(src))
 		return leat_verify_refuse(v, v->state->pc, regs, "two pointers cannot be added");
 	if (code == BPF_ADD)
-		return leat_vpointer(&was) ? move_pointer(v, regs, &was, src, false, dst) :
-					     move_pointer(v, regs, src, &was, false, dst);
+		return leat_vpointer(&was) ? move_pointer(v, regs, &was, src, false, dst)
+					   : move_pointer(v, regs, src, &was, false, dst);
 	if (code == BPF_SUB && leat_vpointer(dst))
 		return move_pointer(v, regs, &was, src, true, dst);
 	if (code == BPF_SUB)
@@ -173,25 +192,40 @@ static int compare(uint8_t code, bool is32, uint64_t a, uint64_t b)
 		b = (uint32_t)b;
 	}
 	switch (code) {
-	case BPF_JEQ: return a == b;
-	case BPF_JNE: return a != b;
-	case BPF_JGT: return a > b;
-	case BPF_JGE: return a >= b;
-	case BPF_JLT: return a < b;
-	case BPF_JLE: return a <= b;
-	case BPF_JSET: return (a & b) != 0;
-	case BPF_JSGT: return sa > sb;
-	case BPF_JSGE: return sa >= sb;
-	case BPF_JSLT: return sa < sb;
-	case BPF_JSLE: return sa <= sb;
-	default: return -1;
+	case BPF_JEQ:
+		return a == b;
+	case BPF_JNE:
+		return a != b;
+	case BPF_JGT:
+		return a > b;
+	case BPF_JGE:
+		return a >= b;
+	case BPF_JLT:
+		return a < b;
+	case BPF_JLE:
+		return a <= b;
+	case BPF_JSET:
+		return (a & b) != 0;
+	case BPF_JSGT:
+		return sa > sb;
+	case BPF_JSGE:
+		return sa >= sb;
+	case BPF_JSLT:
+		return sa < sb;
+	case BPF_JSLE:
+		return sa <= sb;
+	default:
+		return -1;
 	}
 }
 
-/** Whether a pointer is certainly not 0: nothing lies in the first NEAR bytes of memory, and it was not moved further. */
+/**
+ * Whether a pointer is certainly not 0: nothing lies in the first NEAR bytes of memory, and it was not moved further.
+ */
 static bool not_null(const struct leat_vreg *reg)
 {
-	return (reg->kind == LEAT_KIND_FUNC || (reg->value < NEAR && reg->value > -NEAR)) && leat_vpointer(reg) && reg->kind != LEAT_KIND_VALUE_OR_NULL && reg->kind != LEAT_KIND_RECORD_OR_NULL &&
+	return (reg->kind == LEAT_KIND_FUNC || (reg->value < NEAR && reg->value > -NEAR)) && leat_vpointer(reg) &&
+	       reg->kind != LEAT_KIND_VALUE_OR_NULL && reg->kind != LEAT_KIND_RECORD_OR_NULL &&
 	       reg->kind != LEAT_KIND_STALE && reg->kind != LEAT_KIND_RELEASED && reg->known;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verifier_call.c: calls of helpers, with their arguments against the helper's row; calls of functions, which are walked
- * into with what they are given; callbacks; exits. *control*.
+ * verifier_call.c: calls of helpers, with their arguments against the helper's row; calls of functions, which are
+ * walked into with what they are given; callbacks; exits. *control*.
  *
  * A callback is walked as a function that goes back to the call itself: the call is then looked at again with what the
  * callback has changed, until nothing new comes of it. That is any number of iterations.
@@ -14,8 +14,8 @@
 /** What is known of a call while its arguments are looked at. */
 struct call {
 	const struct leat_bpf_helper *helper;
-	int map;          /* number of the map argument, or -1 */
-	uint32_t release; /* id of the record that is released, or 0 */
+	int map;           /* number of the map argument, or -1 */
+	uint32_t release;  /* id of the record that is released, or 0 */
 	unsigned int func; /* register of the callback, or 0 */
 };
 
@@ -60,16 +60,11 @@ static const struct {
 	int32_t helper;
 	bool (*fits)(const struct leat_bpf_map_type *type);
 } map_rule[] = {
-	{ BPF_FUNC_map_lookup_elem, can_lookup },
-	{ BPF_FUNC_map_update_elem, can_update },
-	{ BPF_FUNC_map_delete_elem, can_delete },
-	{ BPF_FUNC_map_lookup_percpu_elem, can_lookup },
-	{ BPF_FUNC_redirect_map, can_redirect },
-	{ BPF_FUNC_tail_call, is_prog_array },
-	{ BPF_FUNC_perf_event_output, is_perf_array },
-	{ BPF_FUNC_ringbuf_output, is_ringbuf },
-	{ BPF_FUNC_ringbuf_reserve, is_ringbuf },
-	{ BPF_FUNC_ringbuf_query, is_ringbuf },
+	{ BPF_FUNC_map_lookup_elem, can_lookup },      { BPF_FUNC_map_update_elem, can_update },
+	{ BPF_FUNC_map_delete_elem, can_delete },      { BPF_FUNC_map_lookup_percpu_elem, can_lookup },
+	{ BPF_FUNC_redirect_map, can_redirect },       { BPF_FUNC_tail_call, is_prog_array },
+	{ BPF_FUNC_perf_event_output, is_perf_array }, { BPF_FUNC_ringbuf_output, is_ringbuf },
+	{ BPF_FUNC_ringbuf_reserve, is_ringbuf },      { BPF_FUNC_ringbuf_query, is_ringbuf },
 };
 
 static int check_map_type(struct leat_verifier *v, const struct call *call)
@@ -241,8 +236,8 @@ static int check_args(struct leat_verifier *v, struct call *call)
 		if (kind == LEAT_BPF_ARG_NONE)
 			break;
 		if (leat_vframe(v)->reg[number].kind == LEAT_KIND_UNSET)
-			return leat_verify_refuse(v, v->state->pc, 1u << number, "argument %u of %s is not set",
-						  number, call->helper->name);
+			return leat_verify_refuse(v, v->state->pc, 1u << number, "argument %u of %s is not set", number,
+						  call->helper->name);
 		err = check_arg[kind](v, number, call);
 		if (err)
 			return err;
@@ -288,8 +283,9 @@ static int result(struct leat_verifier *v, const struct call *call)
 
 	*r0 = leat_vnumber();
 	if (call->helper->ret == LEAT_BPF_RET_MAP_VALUE_OR_NULL) {
-		*r0 = (struct leat_vreg){ .kind = LEAT_KIND_VALUE_OR_NULL, .map = (uint8_t)call->map, .known = true,
-					  .id = ++v->next_id };
+		*r0 = (struct leat_vreg){
+			.kind = LEAT_KIND_VALUE_OR_NULL, .map = (uint8_t)call->map, .known = true, .id = ++v->next_id
+		};
 	} else if (call->helper->ret == LEAT_BPF_RET_RECORD_OR_NULL) {
 		if (v->state->n_refs == LEAT_BPF_RECORDS_MAX)
 			return leat_verify_refuse(v, v->state->pc, 0, "more than %u records are reserved at once",
@@ -331,7 +327,8 @@ static struct leat_vframe *open_frame(struct leat_verifier *v, uint32_t target, 
 	struct leat_vframe *frame = &state->frame[state->n_frames];
 
 	memset(frame, 0, sizeof(*frame));
-	frame->reg[BPF_REG_10] = (struct leat_vreg){ .kind = LEAT_KIND_STACK, .known = true,
+	frame->reg[BPF_REG_10] = (struct leat_vreg){ .kind = LEAT_KIND_STACK,
+						     .known = true,
 						     .frame = (uint8_t)state->n_frames };
 	frame->call = state->pc;
 	frame->callback = callback;
@@ -461,7 +458,8 @@ int leat_verify_exit(struct leat_verifier *v, uint32_t *next, bool *ended)
 	if (frame->callback && frame->reg[BPF_REG_0].kind != LEAT_KIND_NUMBER)
 		return leat_verify_refuse(v, state->pc, 1, "a callback must return a number");
 	if (frame->callback && frame->n_refs != state->n_refs)
-		return leat_verify_refuse(v, state->pc, 0, "a callback must release what it reserves, and nothing else");
+		return leat_verify_refuse(v, state->pc, 0,
+					  "a callback must release what it reserves, and nothing else");
 	state->n_frames--;
 	leat_verify_each(state, lose_frame, &number);
 	*next = frame->call;

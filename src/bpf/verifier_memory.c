@@ -6,8 +6,8 @@
  * Theory of operation. At a known place of the stack, a store replaces what the slot held. At an unknown place it may
  * replace any number of that frame, so all are forgotten; the pointers are not, but the engine is told (aux.keep) that
  * this instruction may not touch their slots. A store that goes to the stack on one path and elsewhere on another is
- * looked up at run time, so on the other path it might reach the stack too: then all numbers of all frames are forgotten.
- * That is known only once both paths were seen; the walk is repeated then.
+ * looked up at run time, so on the other path it might reach the stack too: then all numbers of all frames are
+ * forgotten. That is known only once both paths were seen; the walk is repeated then.
  */
 #include "bpf/verifier.h"
 
@@ -87,7 +87,9 @@ static void forget_numbers(struct leat_vframe *frame)
 	frame->spilled = pointer_slots(frame);
 }
 
-/** Whether this write may go to the stack on one path and elsewhere on another; asks for a second walk if that is new. */
+/**
+ * Whether this write may go to the stack on one path and elsewhere on another; asks for a second walk if that is new.
+ */
 static bool is_blunt(struct leat_verifier *v, bool stack)
 {
 	uint8_t *mark = &v->mark[v->state->pc], both = LEAT_MARK_STACK | LEAT_MARK_OTHER;
@@ -148,8 +150,8 @@ static int check_stack(struct leat_verifier *v, unsigned int number, const struc
 {
 	int64_t pos = reg->value + off;
 	uint32_t pc = v->state->pc;
-	uint16_t *depth = &v->depth[v->func[reg->frame + 1u == v->state->n_frames ? pc :
-								v->state->frame[reg->frame + 1].call]];
+	uint16_t *depth =
+		&v->depth[v->func[reg->frame + 1u == v->state->n_frames ? pc : v->state->frame[reg->frame + 1].call]];
 
 	if (!reg->known) {
 		*depth = LEAT_BPF_STACK_SIZE;
@@ -214,7 +216,8 @@ static int load_ctx(struct leat_verifier *v, int op)
 	unsigned int member = (unsigned int)insn->off / 4;
 
 	if (op != LEAT_OP_LDX32)
-		return leat_verify_refuse(v, pc, 1u << insn->src_reg, "the context is read in whole members of 4 bytes");
+		return leat_verify_refuse(v, pc, 1u << insn->src_reg,
+					  "the context is read in whole members of 4 bytes");
 	if (insn->off < 0 || insn->off % 4 || member >= sizeof(kind))
 		return leat_verify_refuse(v, pc, 1u << insn->src_reg, "the context has no member at offset %d",
 					  insn->off);

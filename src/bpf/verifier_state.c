@@ -4,8 +4,8 @@
  *
  * Theory of operation. A remembered state covers a new one when everything that matters in it holds the same, or an
  * unknown number where the new one holds whatever: what was found good for any number is good for that, too. What
- * matters: the registers that are still wanted, and the slots of the stack that hold more than an unknown number. Ids are
- * compared by the order in which they appear.
+ * matters: the registers that are still wanted, and the slots of the stack that hold more than an unknown number. Ids
+ * are compared by the order in which they appear.
  *
  * A loop whose counter is known would be walked once per turn. When LEAT_VERIFY_WIDEN states of one shape (the same but
  * for known numbers) were remembered for an instruction, the numbers that differ are forgotten; then the walk meets
@@ -186,8 +186,8 @@ static bool reg_covers(const struct leat_vreg *old, const struct leat_vreg *new)
 
 static bool same_place(const struct leat_vseen *a, const struct leat_vseen *b)
 {
-	return a->n_frames == b->n_frames && a->n_refs == b->n_refs &&
-	       !memcmp(a->call, b->call, sizeof(a->call)) && !memcmp(a->ref, b->ref, sizeof(a->ref));
+	return a->n_frames == b->n_frames && a->n_refs == b->n_refs && !memcmp(a->call, b->call, sizeof(a->call)) &&
+	       !memcmp(a->ref, b->ref, sizeof(a->ref));
 }
 
 /** Registers of a frame in a picture: what is left when its slots are taken away. */

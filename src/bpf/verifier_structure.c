@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * verifier_structure.c: what can be said of a program without walking it: every instruction is one, jumps end on
- * instructions of the same function, functions do not fall off their end, maps and values that are named exist. Also the
- * registers that are still wanted at each instruction, which keeps the walk short. *control*.
+ * instructions of the same function, functions do not fall off their end, maps and values that are named exist. Also
+ * the registers that are still wanted at each instruction, which keeps the walk short. *control*.
  */
 #include "bpf/verifier.h"
 
@@ -147,7 +147,8 @@ static void uses_of(const struct leat_verifier *v, uint32_t pc, uint16_t *reads,
 	int op = v->op[pc];
 	uint8_t use = leat_insn_use[leat_insn_row[op].form];
 
-	*reads = (uint16_t)((use & LEAT_USE_DST ? 1u << insn->dst_reg : 0) | (use & LEAT_USE_SRC ? 1u << insn->src_reg : 0));
+	*reads = (uint16_t)((use & LEAT_USE_DST ? 1u << insn->dst_reg : 0) |
+			    (use & LEAT_USE_SRC ? 1u << insn->src_reg : 0));
 	*writes = (uint16_t)(use & LEAT_SET_DST ? 1u << insn->dst_reg : 0);
 	if (op == LEAT_OP_EXIT || op == LEAT_OP_ACMPXCHG32 || op == LEAT_OP_ACMPXCHG64)
 		*reads |= 1u;
@@ -247,7 +248,9 @@ int leat_verify_structure(struct leat_verifier *v)
 
 /* ---- tail calls in functions ---- */
 
-/** Whether the function that begins at @start, called with @above bytes in use, or one that it calls, has a tail call. */
+/**
+ * Whether the function that begins at @start, called with @above bytes in use, or one that it calls, has a tail call.
+ */
 static int check_tail_stack(struct leat_verifier *v, uint32_t start, uint32_t above, unsigned int level)
 {
 	const struct leat_bpf_helper *helper;
@@ -261,9 +264,11 @@ static int check_tail_stack(struct leat_verifier *v, uint32_t start, uint32_t ab
 			continue;
 		helper = v->op[pc] == LEAT_OP_CALL ? leat_bpf_helper_find(v->prog->insn[pc].imm) : NULL;
 		if (helper && (helper->flags & LEAT_BPF_HELPER_TAIL_CALL) && level && above >= 256)
-			return leat_verify_refuse(v, pc, 0,
-						  "a tail call in a function whose callers use %u bytes of stack: fewer "
-						  "than 256 are allowed", above);
+			return leat_verify_refuse(
+				v, pc, 0,
+				"a tail call in a function whose callers use %u bytes of stack: fewer "
+				"than 256 are allowed",
+				above);
 		if (v->op[pc] != LEAT_OP_CALL_LOCAL)
 			continue;
 		err = check_tail_stack(v, pc + 1 + (uint32_t)v->prog->insn[pc].imm, used, level + 1);

@@ -25,14 +25,27 @@ struct sample {
 	struct bpf_insn insn[INSNS];
 };
 
-#define GOOD(name, ...) { name, -1, NULL, { __VA_ARGS__ } }
-#define BAD(name, at, word, ...) { name, at, word, { __VA_ARGS__ } }
+#define GOOD(name, ...)                                                                                                \
+	{                                                                                                              \
+		name, -1, NULL,                                                                                        \
+		{                                                                                                      \
+			__VA_ARGS__                                                                                    \
+		}                                                                                                      \
+	}
+#define BAD(name, at, word, ...)                                                                                       \
+	{                                                                                                              \
+		name, at, word,                                                                                        \
+		{                                                                                                      \
+			__VA_ARGS__                                                                                    \
+		}                                                                                                      \
+	}
 
 #define END MOV64K(R0, 2), EXIT
-#define LOOKUP(map) ST(BPF_W, R10, -4, 0), MOV64X(R2, R10), ADD64K(R2, -4), LDMAP(R1, map),                    \
-		    HELPER(BPF_FUNC_map_lookup_elem) /* 6 instructions */
+#define LOOKUP(map)                                                                                                    \
+	ST(BPF_W, R10, -4, 0), MOV64X(R2, R10), ADD64K(R2, -4), LDMAP(R1, map),                                        \
+		HELPER(BPF_FUNC_map_lookup_elem)                                                 /* 6 instructions */
 #define RESERVE LDMAP(R1, RING), MOV64K(R2, 16), MOV64K(R3, 0), HELPER(BPF_FUNC_ringbuf_reserve) /* 5 */
-#define SUBMIT(reg) MOV64X(R1, reg), MOV64K(R2, 0), HELPER(BPF_FUNC_ringbuf_submit) /* 3 */
+#define SUBMIT(reg) MOV64X(R1, reg), MOV64K(R2, 0), HELPER(BPF_FUNC_ringbuf_submit)              /* 3 */
 #define UNKNOWN(reg) LDX(BPF_W, reg, R1, 12)
 
 /* ---- structure ---- */
@@ -92,11 +105,11 @@ static const struct sample structure[] = {
 	BAD("value of a hash", 0, "no array of one", LDVALUE(R0, HASH, 0), END),
 	BAD("value past its end", 0, "past the value", LDVALUE(R0, ONE, 16), END),
 	GOOD("last byte of a value", LDVALUE(R1, ONE, 15), LDX(BPF_B, R0, R1, 0), EXIT),
-	BAD("jump into a function", 0, "another function", JMP64K(BPF_JEQ, R1, 0, 4), CALL(1), EXIT, MOV64K(R0, 0), EXIT,
-	    EXIT),
+	BAD("jump into a function", 0, "another function", JMP64K(BPF_JEQ, R1, 0, 4), CALL(1), EXIT, MOV64K(R0, 0),
+	    EXIT, EXIT),
 	BAD("jump out of a function", 3, "another function", CALL(1), EXIT, MOV64K(R0, 0), GOTO(-3)),
-	BAD("function runs into the next", 4, "ends here", CALL(1), EXIT, CALL(2), EXIT, MOV64K(R0, 1), MOV64K(R0, 2), EXIT,
-	    EXIT),
+	BAD("function runs into the next", 4, "ends here", CALL(1), EXIT, CALL(2), EXIT, MOV64K(R0, 1), MOV64K(R0, 2),
+	    EXIT, EXIT),
 	BAD("call past the end", 0, "out of the program", CALL(9), END),
 	BAD("function address past the end", 0, "out of the program", LDFUNC(R1, 9), END),
 };
@@ -130,8 +143,8 @@ static const struct sample pointers[] = {
 	BAD("written through a number", 1, "cannot be written through", MOV64K(R3, 4096), ST(BPF_B, R3, 0, 1), END),
 	BAD("a pointer that was stored elsewhere", 4, "is a number", LDVALUE(R2, ONE, 0), STX(BPF_DW, R2, 0, R10),
 	    LDX(BPF_DW, R3, R2, 0), LDX(BPF_B, R0, R3, -8), EXIT),
-	BAD("half a pointer", 2, "is a number", STX(BPF_DW, R10, -8, R1), LDX(BPF_W, R1, R10, -8), LDX(BPF_W, R0, R1, 0),
-	    EXIT),
+	BAD("half a pointer", 2, "is a number", STX(BPF_DW, R10, -8, R1), LDX(BPF_W, R1, R10, -8),
+	    LDX(BPF_W, R0, R1, 0), EXIT),
 	BAD("32-bit move", 1, "is a number", MOV32X(R2, R10), LDX(BPF_B, R0, R2, -1), EXIT),
 	BAD("pointers added", 1, "two pointers", MOV64X(R2, R10), ADD64X(R2, R10), END),
 	BAD("pointer and number", 1, "this arithmetic", MOV64X(R2, R10), ALU64K(BPF_AND, R2, -8), END),
@@ -144,7 +157,8 @@ static const struct sample pointers[] = {
 	GOOD("context moved by 0", ADD64K(R1, 0), LDX(BPF_W, R0, R1, 12), EXIT),
 	BAD("context moved by what nobody knows", 1, "the context cannot be added", UNKNOWN(R2), ADD64X(R1, R2), END),
 	BAD("end of the packet moved", 1, "the end of the packet cannot", LDX(BPF_W, R2, R1, 4), ADD64K(R2, -1), END),
-	BAD("end of the packet read", 1, "is the end of the packet", LDX(BPF_W, R2, R1, 4), LDX(BPF_B, R0, R2, 0), EXIT),
+	BAD("end of the packet read", 1, "is the end of the packet", LDX(BPF_W, R2, R1, 4), LDX(BPF_B, R0, R2, 0),
+	    EXIT),
 	BAD("map moved", 2, "a map cannot", LDMAP(R1, ARRAY), ADD64K(R1, 8), END),
 	BAD("map read", 2, "is a map", LDMAP(R1, ARRAY), LDX(BPF_DW, R0, R1, 0), EXIT),
 	BAD("function moved", 2, "a function cannot", LDFUNC(R1, 4), ADD64K(R1, 1), MOV64K(R0, 0), EXIT, EXIT),
@@ -158,8 +172,8 @@ static const struct sample pointers[] = {
 /* ---- the context ---- */
 
 static const struct sample context[] = {
-	GOOD("every member", LDX(BPF_W, R2, R1, 0), LDX(BPF_W, R2, R1, 4), LDX(BPF_W, R2, R1, 8), LDX(BPF_W, R2, R1, 12),
-	     LDX(BPF_W, R2, R1, 16), END),
+	GOOD("every member", LDX(BPF_W, R2, R1, 0), LDX(BPF_W, R2, R1, 4), LDX(BPF_W, R2, R1, 8),
+	     LDX(BPF_W, R2, R1, 12), LDX(BPF_W, R2, R1, 16), END),
 	BAD("egress", 0, "xdp/devmap", LDX(BPF_W, R2, R1, 20), END),
 	BAD("past its end", 0, "no member at offset 24", LDX(BPF_W, R2, R1, 24), END),
 	BAD("before it", 0, "no member at offset -4", LDX(BPF_W, R2, R1, -4), END),
@@ -178,8 +192,8 @@ static const struct sample context[] = {
 	    LDX(BPF_DW, R6, R10, -16), LDX(BPF_W, R0, R6, 12), EXIT),
 	BAD("read at another place", 2, "is a number", STX(BPF_DW, R10, -8, R1), LDX(BPF_DW, R6, R10, -16),
 	    LDX(BPF_W, R0, R6, 12), EXIT),
-	BAD("context or stack", 5, "another path", UNKNOWN(R2), MOV64X(R3, R1), JMP64K(BPF_JEQ, R2, 0, 2), MOV64X(R3, R10),
-	    ADD64K(R3, -8), LDX(BPF_W, R0, R3, 0), EXIT),
+	BAD("context or stack", 5, "another path", UNKNOWN(R2), MOV64X(R3, R1), JMP64K(BPF_JEQ, R2, 0, 2),
+	    MOV64X(R3, R10), ADD64K(R3, -8), LDX(BPF_W, R0, R3, 0), EXIT),
 	BAD("context or packet", 4, "another path", UNKNOWN(R2), MOV64X(R3, R1), JMP64K(BPF_JEQ, R2, 0, 1),
 	    LDX(BPF_W, R3, R1, 0), LDX(BPF_W, R0, R3, 0), EXIT),
 	GOOD("in a function", CALL(1), EXIT, LDX(BPF_W, R0, R1, 12), EXIT),
@@ -197,14 +211,15 @@ static const struct sample stack[] = {
 	GOOD("what nobody wrote reads as 0", LDX(BPF_DW, R0, R10, -8), EXIT),
 	GOOD("at an unknown place", UNKNOWN(R2), MOV64X(R3, R10), ADD64X(R3, R2), ST(BPF_B, R3, -64, 0), END),
 	GOOD("a spilled pointer stays when an unknown place is written", STX(BPF_DW, R10, -8, R1), UNKNOWN(R2),
-	     MOV64X(R3, R10), ADD64X(R3, R2), ST(BPF_B, R3, -64, 0), LDX(BPF_DW, R1, R10, -8), LDX(BPF_W, R0, R1, 12), EXIT),
+	     MOV64X(R3, R10), ADD64X(R3, R2), ST(BPF_B, R3, -64, 0), LDX(BPF_DW, R1, R10, -8), LDX(BPF_W, R0, R1, 12),
+	     EXIT),
 	BAD("a spilled number does not", 6, "is a number", ST(BPF_DW, R10, -8, 0), UNKNOWN(R2), MOV64X(R3, R10),
 	    ADD64X(R3, R2), ST(BPF_B, R3, -64, 1), LDX(BPF_DW, R4, R10, -8), LDX(BPF_W, R0, R4, 12), EXIT),
 	BAD("a pointer into a frame that is gone", 3, "returns a pointer into its own", CALL(1), EXIT, MOV64X(R0, R10),
 	    EXIT),
 	BAD("a pointer into a frame that is gone, by way of the caller's", 4, "is a number", MOV64X(R1, R10), CALL(4),
-	    LDX(BPF_DW, R2, R10, -8), MOV64K(R0, 0), LDX(BPF_B, R0, R2, -1), EXIT, STX(BPF_DW, R1, -8, R10), MOV64K(R0, 0),
-	    EXIT),
+	    LDX(BPF_DW, R2, R10, -8), MOV64K(R0, 0), LDX(BPF_B, R0, R2, -1), EXIT, STX(BPF_DW, R1, -8, R10),
+	    MOV64K(R0, 0), EXIT),
 	GOOD("the caller's frame", MOV64X(R1, R10), CALL(2), LDX(BPF_DW, R0, R10, -8), EXIT, ST(BPF_DW, R1, -8, 5),
 	     MOV64K(R0, 0), EXIT),
 	BAD("misaligned atomic", 1, "aligned", MOV64K(R2, 0), ATOMIC(BPF_DW, BPF_ADD, R10, -12, R2), END),
@@ -215,9 +230,11 @@ static const struct sample stack[] = {
 static const struct sample maps[] = {
 	GOOD("lookup and use", LOOKUP(ARRAY), JMP64K(BPF_JEQ, R0, 0, 1), ST(BPF_DW, R0, 0, 1), END),
 	GOOD("null on the other branch", LOOKUP(ARRAY), JMP64K(BPF_JNE, R0, 0, 2), END, LDX(BPF_W, R0, R0, 4), EXIT),
-	GOOD("compared with a register", LOOKUP(ARRAY), MOV64K(R1, 0), JMP64X(BPF_JEQ, R0, R1, 1), ST(BPF_W, R0, 0, 1), END),
+	GOOD("compared with a register", LOOKUP(ARRAY), MOV64K(R1, 0), JMP64X(BPF_JEQ, R0, R1, 1), ST(BPF_W, R0, 0, 1),
+	     END),
 	BAD("without a look", 6, "may be null", LOOKUP(ARRAY), ST(BPF_DW, R0, 0, 1), END),
-	BAD("on the wrong branch", 7, "is a number", LOOKUP(ARRAY), JMP64K(BPF_JNE, R0, 0, 1), ST(BPF_W, R0, 0, 1), END),
+	BAD("on the wrong branch", 7, "is a number", LOOKUP(ARRAY), JMP64K(BPF_JNE, R0, 0, 1), ST(BPF_W, R0, 0, 1),
+	    END),
 	BAD("32-bit comparison says nothing", 7, "may be null", LOOKUP(ARRAY), JMP32K(BPF_JEQ, R0, 0, 1),
 	    ST(BPF_W, R0, 0, 1), END),
 	BAD("compared with 1", 7, "may be null", LOOKUP(ARRAY), JMP64K(BPF_JEQ, R0, 1, 1), ST(BPF_W, R0, 0, 1), END),
@@ -225,23 +242,27 @@ static const struct sample maps[] = {
 	GOOD("a copy learns, too", LOOKUP(ARRAY), MOV64X(R6, R0), JMP64K(BPF_JEQ, R0, 0, 1), ST(BPF_W, R6, 0, 1), END),
 	GOOD("a spilled copy learns, too", LOOKUP(ARRAY), STX(BPF_DW, R10, -16, R0), JMP64K(BPF_JEQ, R0, 0, 2),
 	     LDX(BPF_DW, R6, R10, -16), ST(BPF_W, R6, 0, 1), END),
-	BAD("another lookup does not", 15, "may be null", LOOKUP(ARRAY), MOV64X(R6, R0), LOOKUP(ARRAY), 
+	BAD("another lookup does not", 15, "may be null", LOOKUP(ARRAY), MOV64X(R6, R0), LOOKUP(ARRAY),
 	    JMP64K(BPF_JEQ, R0, 0, 2), ST(BPF_W, R0, 0, 1), ST(BPF_W, R6, 0, 1), END),
-	BAD("past the value", 7, "outside the value", LOOKUP(ARRAY), JMP64K(BPF_JEQ, R0, 0, 1), ST(BPF_DW, R0, 12, 1), END),
-	BAD("before the value", 7, "outside the value", LOOKUP(ARRAY), JMP64K(BPF_JEQ, R0, 0, 1), ST(BPF_B, R0, -1, 1), END),
+	BAD("past the value", 7, "outside the value", LOOKUP(ARRAY), JMP64K(BPF_JEQ, R0, 0, 1), ST(BPF_DW, R0, 12, 1),
+	    END),
+	BAD("before the value", 7, "outside the value", LOOKUP(ARRAY), JMP64K(BPF_JEQ, R0, 0, 1), ST(BPF_B, R0, -1, 1),
+	    END),
 	BAD("a number for a map", 2, "argument 1 must be a map", MOV64K(R1, 1), MOV64X(R2, R10),
 	    HELPER(BPF_FUNC_map_lookup_elem), END),
 	BAD("a map value for a map", 3, "argument 1 must be a map", LDVALUE(R1, ONE, 0), MOV64X(R2, R10),
 	    HELPER(BPF_FUNC_map_lookup_elem), END),
 	BAD("a map out of a map value", 4, "argument 1 must be a map", LDVALUE(R6, ONE, 0), LDX(BPF_DW, R1, R6, 0),
 	    MOV64X(R2, R10), HELPER(BPF_FUNC_map_lookup_elem), END),
-	BAD("a number for a key", 3, "is a number", LDMAP(R1, ARRAY), MOV64K(R2, 4), HELPER(BPF_FUNC_map_lookup_elem), END),
+	BAD("a number for a key", 3, "is a number", LDMAP(R1, ARRAY), MOV64K(R2, 4), HELPER(BPF_FUNC_map_lookup_elem),
+	    END),
 	BAD("null for a key", 3, "is a number", LDMAP(R1, ARRAY), MOV64K(R2, 0), HELPER(BPF_FUNC_map_lookup_elem), END),
 	BAD("the context for a key", 3, "is the context", MOV64X(R2, R1), LDMAP(R1, ARRAY),
 	    HELPER(BPF_FUNC_map_lookup_elem), END),
-	BAD("no room for the key", 3, "needs 4 bytes", MOV64X(R2, R10), LDMAP(R1, ARRAY), HELPER(BPF_FUNC_map_lookup_elem),
+	BAD("no room for the key", 3, "needs 4 bytes", MOV64X(R2, R10), LDMAP(R1, ARRAY),
+	    HELPER(BPF_FUNC_map_lookup_elem), END),
+	BAD("no key", 2, "argument 2 of map_lookup_elem is not set", LDMAP(R1, ARRAY), HELPER(BPF_FUNC_map_lookup_elem),
 	    END),
-	BAD("no key", 2, "argument 2 of map_lookup_elem is not set", LDMAP(R1, ARRAY), HELPER(BPF_FUNC_map_lookup_elem), END),
 	BAD("lookup in a program array", 5, "does not work on map", LOOKUP(PROGS), END),
 	BAD("lookup in a ring", 5, "does not work on map", LOOKUP(RING), END),
 	BAD("delete in a perf array", 4, "does not work on map", MOV64X(R2, R10), ADD64K(R2, -4), LDMAP(R1, PERF),
@@ -270,16 +291,19 @@ static const struct sample packet[] = {
 	GOOD("read", LDX(BPF_W, R2, R1, 0), LDX(BPF_B, R0, R2, 0), EXIT),
 	GOOD("with the usual test", LDX(BPF_W, R2, R1, 0), LDX(BPF_W, R3, R1, 4), MOV64X(R4, R2), ADD64K(R4, 14),
 	     JMP64X(BPF_JGT, R4, R3, 1), ST(BPF_B, R2, 0, 1), END),
-	BAD("after it was moved", 5, "loaded again", MOV64X(R6, R1), LDX(BPF_W, R7, R1, 0), MOVE, LDX(BPF_B, R0, R7, 0), EXIT),
+	BAD("after it was moved", 5, "loaded again", MOV64X(R6, R1), LDX(BPF_W, R7, R1, 0), MOVE, LDX(BPF_B, R0, R7, 0),
+	    EXIT),
 	BAD("spilled, after it was moved", 7, "loaded again", MOV64X(R6, R1), LDX(BPF_W, R7, R1, 0),
 	    STX(BPF_DW, R10, -8, R7), MOVE, LDX(BPF_DW, R7, R10, -8), LDX(BPF_B, R0, R7, 0), EXIT),
-	GOOD("loaded again", MOV64X(R6, R1), LDX(BPF_W, R7, R1, 0), MOVE, LDX(BPF_W, R7, R6, 0), LDX(BPF_B, R0, R7, 0), EXIT),
+	GOOD("loaded again", MOV64X(R6, R1), LDX(BPF_W, R7, R1, 0), MOVE, LDX(BPF_W, R7, R6, 0), LDX(BPF_B, R0, R7, 0),
+	     EXIT),
 	BAD("after a function moved it", 3, "loaded again", MOV64X(R6, R1), LDX(BPF_W, R7, R1, 0), CALL(2),
 	    LDX(BPF_B, R0, R7, 0), EXIT, MOV64K(R2, 0), HELPER(BPF_FUNC_xdp_adjust_tail), EXIT),
 	GOOD("after a function did not", MOV64X(R6, R1), LDX(BPF_W, R7, R1, 0), CALL(2), LDX(BPF_B, R0, R7, 0), EXIT,
 	     MOV64K(R0, 0), EXIT),
 	BAD("in the caller's frame", 4, "loaded again", LDX(BPF_W, R7, R1, 0), STX(BPF_DW, R10, -8, R7), CALL(3),
-	    LDX(BPF_DW, R7, R10, -8), LDX(BPF_B, R0, R7, 0), EXIT, MOV64K(R2, 0), HELPER(BPF_FUNC_xdp_adjust_head), EXIT),
+	    LDX(BPF_DW, R7, R10, -8), LDX(BPF_B, R0, R7, 0), EXIT, MOV64K(R2, 0), HELPER(BPF_FUNC_xdp_adjust_head),
+	    EXIT),
 	BAD("context that is none", 2, "argument 1 must be the context", MOV64X(R1, R10), MOV64K(R2, 0),
 	    HELPER(BPF_FUNC_xdp_adjust_head), END),
 	GOOD("metadata", LDX(BPF_W, R2, R1, 8), LDX(BPF_W, R0, R2, 0), EXIT),
@@ -299,17 +323,18 @@ static const struct sample records[] = {
 	BAD("written without a look", 5, "may be null", RESERVE, ST(BPF_DW, R0, 0, 1), END),
 	BAD("submitted twice", 12, "must be a reserved record", RESERVE, MOV64X(R6, R0), JMP64K(BPF_JEQ, R0, 0, 6),
 	    SUBMIT(R6), SUBMIT(R6), END),
-	BAD("used after it was submitted", 10, "submitted or discarded", RESERVE, MOV64X(R6, R0), JMP64K(BPF_JEQ, R0, 0, 4),
-	    SUBMIT(R6), ST(BPF_W, R6, 0, 1), END),
-	BAD("submitted in the middle", 9, "the beginning", RESERVE, JMP64K(BPF_JEQ, R0, 0, 4), ADD64K(R0, 8), SUBMIT(R0), END),
-	BAD("a map value for a record", 4, "must be a reserved record", LDVALUE(R1, ONE, 0), MOV64K(R2, 0), MOV64K(R3, 0),
-	    HELPER(BPF_FUNC_ringbuf_submit), END),
+	BAD("used after it was submitted", 10, "submitted or discarded", RESERVE, MOV64X(R6, R0),
+	    JMP64K(BPF_JEQ, R0, 0, 4), SUBMIT(R6), ST(BPF_W, R6, 0, 1), END),
+	BAD("submitted in the middle", 9, "the beginning", RESERVE, JMP64K(BPF_JEQ, R0, 0, 4), ADD64K(R0, 8),
+	    SUBMIT(R0), END),
+	BAD("a map value for a record", 4, "must be a reserved record", LDVALUE(R1, ONE, 0), MOV64K(R2, 0),
+	    MOV64K(R3, 0), HELPER(BPF_FUNC_ringbuf_submit), END),
 	BAD("submitted on one path", 12, "neither submitted", UNKNOWN(R7), RESERVE, JMP64K(BPF_JEQ, R0, 0, 4),
 	    JMP64K(BPF_JEQ, R7, 0, 3), SUBMIT(R0), END),
 	BAD("tail call with a record", 11, "lose a reserved record", MOV64X(R6, R1), RESERVE, JMP64K(BPF_JEQ, R0, 0, 5),
 	    MOV64X(R1, R6), LDMAP(R2, PROGS), MOV64K(R3, 0), HELPER(BPF_FUNC_tail_call), END),
-	GOOD("spilled", RESERVE, STX(BPF_DW, R10, -8, R0), JMP64K(BPF_JEQ, R0, 0, 4), LDX(BPF_DW, R6, R10, -8), SUBMIT(R6),
-	     END),
+	GOOD("spilled", RESERVE, STX(BPF_DW, R10, -8, R0), JMP64K(BPF_JEQ, R0, 0, 4), LDX(BPF_DW, R6, R10, -8),
+	     SUBMIT(R6), END),
 };
 
 /* ---- calls, numbers of bytes, callbacks ---- */
@@ -329,8 +354,8 @@ static const struct sample calls[] = {
 	    HELPER(BPF_FUNC_xdp_load_bytes), END),
 	GOOD("length that fits", MOV64K(R2, 0), MOV64X(R3, R10), ADD64K(R3, -8), MOV64K(R4, 8),
 	     HELPER(BPF_FUNC_xdp_load_bytes), END),
-	BAD("a pointer for a length", 4, "number of bytes", MOV64K(R2, 0), MOV64X(R3, R10), ADD64K(R3, -8), MOV64X(R4, R10),
-	    HELPER(BPF_FUNC_xdp_load_bytes), END),
+	BAD("a pointer for a length", 4, "number of bytes", MOV64K(R2, 0), MOV64X(R3, R10), ADD64K(R3, -8),
+	    MOV64X(R4, R10), HELPER(BPF_FUNC_xdp_load_bytes), END),
 	BAD("a helper writes over a spilled pointer", 7, "is a number", STX(BPF_DW, R10, -8, R1), MOV64K(R2, 0),
 	    MOV64X(R3, R10), ADD64K(R3, -8), MOV64K(R4, 8), HELPER(BPF_FUNC_xdp_load_bytes), LDX(BPF_DW, R1, R10, -8),
 	    LDX(BPF_W, R0, R1, 12), EXIT),
@@ -340,12 +365,13 @@ static const struct sample calls[] = {
 	     HELPER(BPF_FUNC_csum_diff), END),
 	BAD("null of length 4", 5, "length is not 0", MOV64K(R1, 0), MOV64K(R2, 4), MOV64K(R3, 0), MOV64K(R4, 0),
 	    MOV64K(R5, 0), HELPER(BPF_FUNC_csum_diff), END),
-	BAD("tail call, deep stack", 6, "a tail call in a function", ST(BPF_B, R10, -256, 0), CALL(1), EXIT, LDMAP(R2, PROGS),
-	    MOV64K(R3, 0), HELPER(BPF_FUNC_tail_call), MOV64K(R0, 0), EXIT),
+	BAD("tail call, deep stack", 6, "a tail call in a function", ST(BPF_B, R10, -256, 0), CALL(1), EXIT,
+	    LDMAP(R2, PROGS), MOV64K(R3, 0), HELPER(BPF_FUNC_tail_call), MOV64K(R0, 0), EXIT),
 	GOOD("tail call, less stack", ST(BPF_B, R10, -255, 0), CALL(1), EXIT, LDMAP(R2, PROGS), MOV64K(R3, 0),
 	     HELPER(BPF_FUNC_tail_call), MOV64K(R0, 0), EXIT),
-	GOOD("deep stack, tail call in the main function", MOV64X(R6, R1), ST(BPF_B, R10, -512, 0), CALL(7), MOV64X(R1, R6),
-	     LDMAP(R2, PROGS), MOV64K(R3, 0), HELPER(BPF_FUNC_tail_call), MOV64K(R0, 0), EXIT, MOV64K(R0, 0), EXIT),
+	GOOD("deep stack, tail call in the main function", MOV64X(R6, R1), ST(BPF_B, R10, -512, 0), CALL(7),
+	     MOV64X(R1, R6), LDMAP(R2, PROGS), MOV64K(R3, 0), HELPER(BPF_FUNC_tail_call), MOV64K(R0, 0), EXIT,
+	     MOV64K(R0, 0), EXIT),
 };
 
 #define LOOP(distance, arg) MOV64K(R1, 5), LDFUNC(R2, distance), arg, MOV64K(R4, 0), HELPER(BPF_FUNC_loop) /* 6 */
@@ -358,9 +384,9 @@ static const struct sample callbacks[] = {
 	BAD("a number for a context", 5, "pointer into the stack", LOOP(6, MOV64K(R3, 1)), END, MOV64K(R0, 0), EXIT),
 	BAD("r3 in a callback", 8, "r3 is read", LOOP(6, MOV64K(R3, 0)), END, MOV64X(R0, R3), EXIT),
 	BAD("callback without result", 8, "must return a number", LOOP(6, MOV64K(R3, 0)), END, EXIT),
-	BAD("callback that calls itself", 13, "functions deep", LOOP(6, MOV64K(R3, 0)), END, MOV64K(R1, 1), LDFUNC(R2, -2),
-	    MOV64K(R3, 0), MOV64K(R4, 0), HELPER(BPF_FUNC_loop), MOV64K(R0, 0), EXIT),
-	BAD("the callback changes what the caller trusts", 8, "is a number", STX(BPF_DW, R10, -8, R1), 
+	BAD("callback that calls itself", 13, "functions deep", LOOP(6, MOV64K(R3, 0)), END, MOV64K(R1, 1),
+	    LDFUNC(R2, -2), MOV64K(R3, 0), MOV64K(R4, 0), HELPER(BPF_FUNC_loop), MOV64K(R0, 0), EXIT),
+	BAD("the callback changes what the caller trusts", 8, "is a number", STX(BPF_DW, R10, -8, R1),
 	    LOOP(9, MOV64X(R3, R10)), LDX(BPF_DW, R1, R10, -8), LDX(BPF_W, R0, R1, 12), EXIT, EXIT, EXIT,
 	    ST(BPF_DW, R2, -8, 1), MOV64K(R0, 0), EXIT),
 };
@@ -378,8 +404,12 @@ static uint64_t no_loop(struct leat_bpf_run *run, uint64_t n, uint64_t func, uin
 }
 
 static const struct leat_bpf_helper test_helpers[] = {
-	{ BPF_FUNC_loop, "loop", no_loop, LEAT_BPF_RET_NUMBER,
-	  { LEAT_BPF_ARG_ANY, LEAT_BPF_ARG_FUNC, LEAT_BPF_ARG_STACK_OR_NULL, LEAT_BPF_ARG_ANY }, 0 },
+	{ BPF_FUNC_loop,
+	  "loop",
+	  no_loop,
+	  LEAT_BPF_RET_NUMBER,
+	  { LEAT_BPF_ARG_ANY, LEAT_BPF_ARG_FUNC, LEAT_BPF_ARG_STACK_OR_NULL, LEAT_BPF_ARG_ANY },
+	  0 },
 	{ .name = NULL },
 };
 
@@ -424,20 +454,20 @@ static unsigned int check(struct test_bpf *t, const struct sample *s)
 	return !good;
 }
 
-#define CHECK(samples)                                                                                         \
-	static void check_##samples(void **state)                                                              \
-	{                                                                                                      \
-		struct test_bpf t;                                                                             \
-		unsigned int bad = 0;                                                                          \
-		size_t i;                                                                                      \
-                                                                                                               \
-		(void)state;                                                                                   \
-		assert_int_equal(test_bpf_begin(&t, 0), 0);                                                    \
-		add_maps(&t);                                                                                  \
-		for (i = 0; i < COUNT(samples); i++)                                                           \
-			bad += check(&t, &(samples)[i]);                                                       \
-		test_bpf_end(&t);                                                                              \
-		assert_int_equal(bad, 0);                                                                      \
+#define CHECK(samples)                                                                                                 \
+	static void check_##samples(void **state)                                                                      \
+	{                                                                                                              \
+		struct test_bpf t;                                                                                     \
+		unsigned int bad = 0;                                                                                  \
+		size_t i;                                                                                              \
+                                                                                                                       \
+		(void)state;                                                                                           \
+		assert_int_equal(test_bpf_begin(&t, 0), 0);                                                            \
+		add_maps(&t);                                                                                          \
+		for (i = 0; i < COUNT(samples); i++)                                                                   \
+			bad += check(&t, &(samples)[i]);                                                               \
+		test_bpf_end(&t);                                                                                      \
+		assert_int_equal(bad, 0);                                                                              \
 	}
 CHECK(structure)
 CHECK(registers)
@@ -508,9 +538,17 @@ static void flags_that_differ(void **state)
 /** Loops whose end is known or not, one in the other. */
 static void loops(void **state)
 {
-	struct bpf_insn nested[] = { UNKNOWN(R2), MOV64K(R3, 0), MOV64K(R4, 0), MOV64X(R5, R10), ADD64X(R5, R4),
-				     ST(BPF_B, R5, -256, 0), ADD64K(R4, 1), JMP64K(BPF_JLT, R4, 200, -5), ADD64K(R3, 1),
-				     JMP64X(BPF_JLT, R3, R2, -8), END };
+	struct bpf_insn nested[] = { UNKNOWN(R2),
+				     MOV64K(R3, 0),
+				     MOV64K(R4, 0),
+				     MOV64X(R5, R10),
+				     ADD64X(R5, R4),
+				     ST(BPF_B, R5, -256, 0),
+				     ADD64K(R4, 1),
+				     JMP64K(BPF_JLT, R4, 200, -5),
+				     ADD64K(R3, 1),
+				     JMP64X(BPF_JLT, R3, R2, -8),
+				     END };
 	char said[1024];
 
 	(void)state;
@@ -562,11 +600,14 @@ static int register_helpers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(check_structure), cmocka_unit_test(check_registers), cmocka_unit_test(check_pointers),
-		cmocka_unit_test(check_context),   cmocka_unit_test(check_stack),     cmocka_unit_test(check_maps),
-		cmocka_unit_test(check_packet),    cmocka_unit_test(check_records),   cmocka_unit_test(check_calls),
-		cmocka_unit_test(check_callbacks), cmocka_unit_test(paths_that_meet), cmocka_unit_test(flags_that_differ),
-		cmocka_unit_test(loops),           cmocka_unit_test(too_complex),     cmocka_unit_test(a_sentence),
+		cmocka_unit_test(check_structure), cmocka_unit_test(check_registers),
+		cmocka_unit_test(check_pointers),  cmocka_unit_test(check_context),
+		cmocka_unit_test(check_stack),     cmocka_unit_test(check_maps),
+		cmocka_unit_test(check_packet),    cmocka_unit_test(check_records),
+		cmocka_unit_test(check_calls),     cmocka_unit_test(check_callbacks),
+		cmocka_unit_test(paths_that_meet), cmocka_unit_test(flags_that_differ),
+		cmocka_unit_test(loops),           cmocka_unit_test(too_complex),
+		cmocka_unit_test(a_sentence),
 	};
 
 	return cmocka_run_group_tests(tests, register_helpers, NULL);
