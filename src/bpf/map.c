@@ -135,6 +135,8 @@ int leat_bpf_map_update(struct leat_bpf_map *map, const void *key, const void *v
 {
 	if (map->frozen)
 		return -EPERM;
+	if (flags & BPF_F_LOCK) /* no value of ours has a lock; bpf(2) says so before the map looks */
+		return -EINVAL;
 	if (map->type->write)
 		return map->type->write(map, key, value, flags);
 	return map->type->update ? map->type->update(map, key, value, flags, map->env->cpus) : -EOPNOTSUPP;

@@ -55,8 +55,8 @@ static bool found_in_path(const char *folders, const char *file, char *buf, size
 
 static bool found_beside_program(const char *file, char *buf, size_t size)
 {
-	char self[PATH_MAX + 16];
-	ssize_t n = readlink("/proc/self/exe", self, PATH_MAX);
+	char self[PATH_MAX], folder[PATH_MAX + 16];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash;
 
 	if (n <= 0)
@@ -65,8 +65,9 @@ static bool found_beside_program(const char *file, char *buf, size_t size)
 	slash = strrchr(self, '/');
 	if (!slash)
 		return false;
-	strcpy(slash, "/examples/bpf");
-	return found_in(self, strlen(self), file, buf, size);
+	*slash = '\0';
+	n = snprintf(folder, sizeof(folder), "%s/examples/bpf", self);
+	return found_in(folder, (size_t)n, file, buf, size);
 }
 
 /** The path of an object as it is to be opened. */

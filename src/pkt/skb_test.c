@@ -268,7 +268,7 @@ static void make_many(struct test_pkt *t, struct many *many)
 static void mixed_skbs_are_freed_in_bulk_on_any_thread(void **state)
 {
 	struct test_pkt t;
-	struct many many;
+	struct many many = { .skb = { NULL } };
 
 	(void)state;
 	test_pkt_open(&t);

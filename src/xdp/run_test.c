@@ -299,7 +299,7 @@ static void what_a_port_refuses_is_returned_and_counted(void **state)
 
 static void a_port_that_is_down_or_mute_is_counted(void **state)
 {
-	static const struct leat_netdev_ops mute_ops = { NULL };
+	static const struct leat_netdev_ops mute_ops = { .open = NULL };
 	struct leat_netdev *mute = NULL;
 	struct bench b;
 
