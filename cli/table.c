@@ -402,6 +402,21 @@ static void print_progs(struct leat_datapath *dp, int width)
 	}
 }
 
+/* Why a program was ended, line by line. */
+static void print_traps(struct leat_bpf_object *obj)
+{
+	struct leat_bpf_prog *prog;
+	struct leat_bpf_trap trap;
+	unsigned int p, i;
+
+	for (p = 0; (prog = leat_bpf_object_prog_get(obj, p)); p++)
+		for (i = 0; leat_bpf_prog_trap(prog, i, &trap); i++)
+			printf("trap: program %s, instruction %u%s%s%s: %s, %" PRIu64 " time%s\n",
+			       leat_bpf_prog_name(prog), trap.insn, trap.source ? " (" : "",
+			       trap.source ? trap.source : "", trap.source ? ")" : "", trap.reason, trap.count,
+			       trap.count == 1 ? "" : "s");
+}
+
 static void print_bridges(struct leat_datapath *dp, int width)
 {
 	struct leat_bridge_stats stats;
@@ -452,13 +467,17 @@ char *table_format_pools(struct leat_datapath *dp)
 void table_print_totals(struct leat_datapath *dp, double seconds, const char *pools)
 {
 	struct leat_net *net = leat_datapath_net(dp);
+	struct leat_bpf_object *obj;
 	int width = name_width(dp);
+	unsigned int i;
 
 	printf("\ntotals after %.1f s\n\n", seconds);
 	printf("%-*s  %-8s  %14s  %16s  %14s  %16s\n", width, "port", "type", "rx packets", "rx bytes", "tx packets",
 	       "tx bytes");
 	leat_net_for_each_port(net, print_port, &width);
 	print_progs(dp, width);
+	for (i = 0; (obj = leat_datapath_object(dp, i)); i++)
+		print_traps(obj);
 	print_bridges(dp, width);
 	printf("\n%s\n", pools ? pools : "");
 }
