@@ -9,8 +9,8 @@
  *   run:  | headroom          | metadata | packet bytes            | tailroom      |
  *         ^ run start         ^ data_meta ^ data                   ^ data_end
  *
- * Programs see the kernel's limits: LEAT_XDP_HEADROOM bytes before the packet as received, and
- * LEAT_XDP_TAILROOM bytes at the end of the buffer that it may not grow into.
+ * Programs see the kernel's limits: LEAT_XDP_HEADROOM bytes before the packet as received, of which it may not grow
+ * into the first LEAT_XDP_FRAME_ROOM, nor into the last LEAT_XDP_TAILROOM bytes of the buffer.
  */
 #ifndef LEAT_XDP_H
 #define LEAT_XDP_H
@@ -34,6 +34,8 @@ LEAT_API const char *leat_xdp_action_name(uint32_t action);
 
 #define LEAT_XDP_HEADROOM 256u
 #define LEAT_XDP_TAILROOM 320u
+/** Of the headroom, the first bytes that a program may not grow into: the kernel keeps its frame there. */
+#define LEAT_XDP_FRAME_ROOM 40u
 /** Fragments of one packet beside its linear part. */
 #define LEAT_MAX_FRAGS 17u
 /** Longest metadata before a packet, bytes; a multiple of 4. */

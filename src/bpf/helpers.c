@@ -129,13 +129,7 @@ HELPER(xdp_adjust_tail)
 
 HELPER(xdp_adjust_meta)
 {
-	const struct leat_xdp_buff *xdp = run->xdp;
-	ptrdiff_t delta = (int)a2;
-
-	if (delta > xdp->data - xdp->data_meta || -delta > xdp->data_meta - leat_run_start(xdp->run))
-		return error(-EINVAL);
-	/* within the buffer, but of a length that cannot be */
-	return error(leat_xdp_adjust_meta(run->xdp, (int)a2) ? -EACCES : 0);
+	return error(leat_xdp_adjust_meta(run->xdp, (int)a2));
 }
 
 HELPER(xdp_get_buff_len)

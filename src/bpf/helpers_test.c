@@ -207,10 +207,10 @@ static void packet_edges(void **state)
 	(void)state;
 	helper_open(&h, BPF_MAP_TYPE_ARRAY, 4, 4, 1);
 	assert_int_equal(call(&h, BPF_FUNC_xdp_get_buff_len, 0, 0, 0, 0, 0), 100);
-	assert_int_equal(call(&h, BPF_FUNC_xdp_adjust_head, 0, (uint64_t)-256, 0, 0, 0), 0);
+	assert_int_equal(call(&h, BPF_FUNC_xdp_adjust_head, 0, (uint64_t)-216, 0, 0, 0), 0);
 	assert_int_equal(call(&h, BPF_FUNC_xdp_adjust_head, 0, (uint64_t)-1, 0, 0, 0), -EINVAL);
-	assert_int_equal(call(&h, BPF_FUNC_xdp_adjust_head, 0, 343, 0, 0, 0), -EINVAL);
-	assert_int_equal(call(&h, BPF_FUNC_xdp_adjust_head, 0, 256, 0, 0, 0), 0);
+	assert_int_equal(call(&h, BPF_FUNC_xdp_adjust_head, 0, 303, 0, 0, 0), -EINVAL);
+	assert_int_equal(call(&h, BPF_FUNC_xdp_adjust_head, 0, 216, 0, 0, 0), 0);
 	assert_int_equal(call(&h, BPF_FUNC_xdp_adjust_meta, 0, (uint64_t)-8, 0, 0, 0), 0);
 	assert_int_equal(call(&h, BPF_FUNC_xdp_adjust_meta, 0, (uint64_t)-3, 0, 0, 0), -EACCES);
 	assert_int_equal(call(&h, BPF_FUNC_xdp_adjust_meta, 0, 12, 0, 0, 0), -EINVAL);

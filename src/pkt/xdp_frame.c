@@ -18,9 +18,9 @@ const char *leat_xdp_action_name(uint32_t action)
 int leat_xdp_adjust_head(struct leat_xdp_buff *xdp, int delta)
 {
 	ptrdiff_t metasize = xdp->data - xdp->data_meta;
-	ptrdiff_t room = xdp->data_meta - leat_run_start(xdp->run);
+	ptrdiff_t room = xdp->data_meta - leat_run_start(xdp->run) - (ptrdiff_t)LEAT_XDP_FRAME_ROOM;
 
-	if (-(ptrdiff_t)delta > room || delta > xdp->data_end - xdp->data - (ptrdiff_t)LEAT_ETH_HLEN)
+	if ((delta < 0 && -(ptrdiff_t)delta > room) || delta > xdp->data_end - xdp->data - (ptrdiff_t)LEAT_ETH_HLEN)
 		return -EINVAL;
 	if (metasize)
 		memmove(xdp->data_meta + delta, xdp->data_meta, (size_t)metasize);
@@ -48,7 +48,7 @@ int leat_xdp_adjust_meta(struct leat_xdp_buff *xdp, int delta)
 {
 	ptrdiff_t metasize = xdp->data - xdp->data_meta - delta;
 
-	if (metasize < 0 || metasize > xdp->data - leat_run_start(xdp->run))
+	if (metasize < 0 || metasize > xdp->data - leat_run_start(xdp->run) - (ptrdiff_t)LEAT_XDP_FRAME_ROOM)
 		return -EINVAL;
 	if (metasize > (ptrdiff_t)LEAT_XDP_META_MAX || metasize % 4)
 		return -EACCES;

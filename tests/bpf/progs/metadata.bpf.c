@@ -39,7 +39,7 @@ int any_length(struct xdp_md *ctx)
 		return XDP_DROP;
 	delta = (p[11] & 1 ? 4 : 1) * (p[5] & 63) - 128;
 	if (p[4] & 1 && p[5] & 1)
-		delta = -300 - p[5]; /* more than the headroom; with less of it the kernel keeps 40 bytes for itself */
+		delta = -180 - p[5]; /* up to the headroom's end less the 40 bytes that are out of reach, and beyond */
 	err = bpf_xdp_adjust_meta(ctx, delta);
 	if (!err) {
 		struct meta *meta = meta_of(ctx);

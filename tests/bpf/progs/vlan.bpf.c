@@ -64,10 +64,7 @@ int renumber(struct xdp_md *ctx)
 	return tci & 0x1000 ? XDP_DROP : XDP_TX;
 }
 
-/**
- * As far as it goes in either direction. The kernel keeps 40 bytes of the headroom for itself, leat gives all: what
- * lies between is left out.
- */
+/** As far as it goes in either direction. */
 SEC("xdp")
 int slide(struct xdp_md *ctx)
 {
@@ -78,8 +75,6 @@ int slide(struct xdp_md *ctx)
 	if (!p)
 		return XDP_DROP;
 	delta = (p[11] | (p[10] & 3) << 8) - 512;
-	if (delta < -150 && delta >= -256)
-		delta -= 256;
 	err = bpf_xdp_adjust_head(ctx, delta);
 	if (!err) {
 		c = packet_of(ctx);
