@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verdicts.c: every verdict on every kind of port that receives, and a redirect to every kind that transmits, through
- * whole datapaths made from configuration text, workers on their own threads.
+ * verdicts.c: every verdict on every kind of port that receives, and a redirect to every kind that transmits, from
+ * built-in programs and from eBPF objects, through whole datapaths made from configuration text, workers on their own
+ * threads.
  *
  * TAP needs root: those cases run in a network namespace of the test's own, and are skipped without the right to one.
  */
@@ -133,7 +134,7 @@ static void run(struct run *r, const struct source *source, const char *verdict,
 	char text[2048];
 
 	snprintf(text, sizeof(text),
-		 "workers: 2\nports:\n%s%sprograms:\n  verdict: {builtin: %s}\n%sattach:\n  in: [verdict]\n%s"
+		 "workers: 2\nports:\n%s%sprograms:\n  verdict: {%s}\n%sattach:\n  in: [verdict]\n%s"
 		 "bridges:\n  br0: [in, out]\n%s",
 		 source->ports, out, verdict, source->programs, source->attach, bridged(source) ? "  br1: [gen, far]\n" : "");
 	memset(r, 0, sizeof(*r));
@@ -178,7 +179,7 @@ static void pass_goes_to_the_bridge(void **state)
 
 	(void)state;
 	FOR_EACH_SOURCE(s) {
-		run(&r, s, "pass", SINK);
+		run(&r, s, "builtin: pass", SINK);
 		assert_int_equal(r.prog.verdict[LEAT_XDP_PASS], PACKETS);
 		assert_int_equal(r.out.tx_packets, PACKETS);
 		assert_int_equal(r.out.tx_bytes, PACKETS * LEN);
@@ -194,7 +195,7 @@ static void drop_is_counted(void **state)
 
 	(void)state;
 	FOR_EACH_SOURCE(s) {
-		run(&r, s, "drop", SINK);
+		run(&r, s, "builtin: drop", SINK);
 		assert_int_equal(r.prog.verdict[LEAT_XDP_DROP], PACKETS);
 		assert_int_equal(r.out.tx_packets, 0);
 		assert_dropped(&r.in, LEAT_DROP_XDP_DROP);
@@ -209,7 +210,7 @@ static void aborted_is_counted(void **state)
 
 	(void)state;
 	FOR_EACH_SOURCE(s) {
-		run(&r, s, "abort", SINK);
+		run(&r, s, "builtin: abort", SINK);
 		assert_int_equal(r.prog.verdict[LEAT_XDP_ABORTED], PACKETS);
 		assert_dropped(&r.in, LEAT_DROP_XDP_ABORTED);
 		leat_datapath_destroy(r.dp);
@@ -223,7 +224,7 @@ static void tx_leaves_by_the_same_port(void **state)
 
 	(void)state;
 	FOR_EACH_SOURCE(s) {
-		run(&r, s, "reflect", SINK);
+		run(&r, s, "builtin: reflect", SINK);
 		assert_int_equal(r.prog.verdict[LEAT_XDP_TX], PACKETS);
 		assert_int_equal(r.in.tx_packets, s->can_send ? PACKETS : 0);
 		assert_int_equal(r.out.tx_packets, 0);
@@ -239,7 +240,7 @@ static void redirect_leaves_by_the_other_port(void **state)
 
 	(void)state;
 	FOR_EACH_SOURCE(s) {
-		run(&r, s, "redirect, port: out", SINK);
+		run(&r, s, "builtin: redirect, port: out", SINK);
 		assert_int_equal(r.prog.verdict[LEAT_XDP_REDIRECT], PACKETS);
 		assert_int_equal(r.out.tx_packets, PACKETS);
 		assert_dropped(&r.in, -1);
@@ -277,13 +278,55 @@ static void every_kind_of_port_is_reached(const char *verdict)
 static void every_kind_of_port_takes_redirected_frames(void **state)
 {
 	(void)state;
-	every_kind_of_port_is_reached("redirect, port: out");
+	every_kind_of_port_is_reached("builtin: redirect, port: out");
 }
 
 static void every_kind_of_port_takes_passed_skbs(void **state)
 {
 	(void)state;
-	every_kind_of_port_is_reached("pass");
+	every_kind_of_port_is_reached("builtin: pass");
+}
+
+/* ---- the same from eBPF objects (examples/bpf) ---- */
+
+/** Where leat-load or the objects are not there, eBPF is left out of the build and not of the tests. */
+static bool have_objects(void)
+{
+	const char *objects = getenv("LEAT_OBJECT_PATH");
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/reflect.bpf.o", objects ? objects : "");
+	return getenv("LEAT_LOAD") && !access(path, R_OK);
+}
+
+static void objects_say_pass_tx_and_redirect_on_every_port(void **state)
+{
+	const struct source *s;
+	struct run r;
+
+	(void)state;
+	FOR_EACH_SOURCE(s) {
+		if (!have_objects())
+			continue;
+		run(&r, s, "object: count_proto.bpf.o", SINK);
+		assert_int_equal(r.prog.verdict[LEAT_XDP_PASS], PACKETS);
+		assert_int_equal(r.out.tx_packets, PACKETS);
+		leat_datapath_destroy(r.dp);
+		run(&r, s, "object: reflect.bpf.o", SINK);
+		assert_int_equal(r.prog.verdict[LEAT_XDP_TX], PACKETS);
+		assert_int_equal(r.in.tx_packets, s->can_send ? PACKETS : 0);
+		leat_datapath_destroy(r.dp);
+		run(&r, s, "object: redirect.bpf.o, maps: {to: {0: out}}", SINK);
+		assert_int_equal(r.prog.verdict[LEAT_XDP_REDIRECT], PACKETS);
+		assert_int_equal(r.out.tx_packets, PACKETS);
+		leat_datapath_destroy(r.dp);
+		run(&r, s, "object: redirect.bpf.o", SINK); /* an empty map: its miss action */
+		assert_int_equal(r.prog.verdict[LEAT_XDP_DROP], PACKETS);
+		assert_dropped(&r.in, LEAT_DROP_XDP_DROP);
+		leat_datapath_destroy(r.dp);
+	}
+	if (have_objects())
+		every_kind_of_port_is_reached("object: redirect.bpf.o, maps: {to: {0: out}}");
 }
 
 static void tap_cases_ran(void **state)
@@ -350,6 +393,7 @@ int main(void)
 		cmocka_unit_test(redirect_leaves_by_the_other_port),
 		cmocka_unit_test(every_kind_of_port_takes_redirected_frames),
 		cmocka_unit_test(every_kind_of_port_takes_passed_skbs),
+		cmocka_unit_test(objects_say_pass_tx_and_redirect_on_every_port),
 		cmocka_unit_test(tap_cases_ran),
 	};
 
