@@ -264,15 +264,21 @@ static bool can_send(const struct leat_netdev *dev)
 }
 
 /** Counts what a port that accepted less than all has refused, by the last thing it said. */
-static void count_refused(struct leat_netdev *dev, struct leat_txq *txq, int said, unsigned int n)
+static void count_refused(struct leat_txq *txq, int said, unsigned int n)
 {
 	enum leat_drop_reason reason = said < 0 ? LEAT_DROP_TX_ERROR : LEAT_DROP_TX_FULL;
 
 	if (said == -EOPNOTSUPP)
 		reason = LEAT_DROP_NO_XMIT;
-	else if (!can_send(dev))
+	else if (said == -ENETDOWN)
 		reason = LEAT_DROP_TX_DOWN;
 	leat_txq_drop(txq, reason, n);
+}
+
+/** What a port says before it is asked: 0, or why nothing goes. One that is not open may still be in the making. */
+static int first_said(const struct leat_netdev *dev, bool can_transmit)
+{
+	return !can_transmit ? -EOPNOTSUPP : can_send(dev) ? 0 : -ENETDOWN;
 }
 
 /** Adds what went to the counters. Under the queue's lock. */
@@ -327,12 +333,13 @@ unsigned int leat_netdev_xdp_xmit(struct leat_netdev *dev, struct leat_worker *w
 {
 	unsigned int q = worker->id % dev->n_txq, sent = 0, i;
 	struct leat_txq *txq = &dev->txq[q];
-	int said = -EOPNOTSUPP;
+	int said = first_said(dev, dev->ops->xdp_xmit);
 	uint64_t bytes = 0;
 
 	LEAT_ASSERT(n <= LEAT_NAPI_BUDGET);
-	n = fit_frames(dev, txq, frames, n, &bytes);
-	if (dev->ops->xdp_xmit && n) {
+	if (!said)
+		n = fit_frames(dev, txq, frames, n, &bytes);
+	if (!said && n) {
 		pthread_mutex_lock(&txq->lock);
 		do { /* until nothing is left, or a call says why the rest is refused */
 			said = can_send(dev) ? dev->ops->xdp_xmit(dev, q, frames + sent, n - sent) : -ENETDOWN;
@@ -345,7 +352,7 @@ unsigned int leat_netdev_xdp_xmit(struct leat_netdev *dev, struct leat_worker *w
 	}
 	if (leat_unlikely(sent < n)) {
 		leat_xdp_return_frame_bulk(frames + sent, n - sent);
-		count_refused(dev, txq, said, n - sent);
+		count_refused(txq, said, n - sent);
 	}
 	return sent;
 }
@@ -355,12 +362,13 @@ unsigned int leat_netdev_start_xmit(struct leat_netdev *dev, struct leat_worker 
 {
 	unsigned int q = worker->id % dev->n_txq, sent = 0, i;
 	struct leat_txq *txq = &dev->txq[q];
-	int said = -EOPNOTSUPP;
+	int said = first_said(dev, dev->ops->start_xmit);
 	uint64_t bytes = 0;
 
 	LEAT_ASSERT(n <= LEAT_NAPI_BUDGET);
-	n = fit_skbs(dev, txq, skbs, n, &bytes);
-	if (dev->ops->start_xmit && n) {
+	if (!said)
+		n = fit_skbs(dev, txq, skbs, n, &bytes);
+	if (!said && n) {
 		pthread_mutex_lock(&txq->lock);
 		do { /* as above */
 			said = can_send(dev) ? dev->ops->start_xmit(dev, q, skbs + sent, n - sent) : -ENETDOWN;
@@ -373,7 +381,7 @@ unsigned int leat_netdev_start_xmit(struct leat_netdev *dev, struct leat_worker 
 	}
 	if (leat_unlikely(sent < n)) {
 		leat_skb_free_bulk(skbs + sent, n - sent);
-		count_refused(dev, txq, said, n - sent);
+		count_refused(txq, said, n - sent);
 	}
 	return sent;
 }
