@@ -6,7 +6,8 @@
  * that the worker of the receive queue empties. Entries are frames or, with bit 0 set, skbs: no conversion is made
  * before somebody needs it. A full ring accepts no more; the caller drops and counts.
  *
- * Configured as two ports that name each other; link() joins them.
+ * Configured as two ports that name each other; link() joins both ends, and so does the first open of an end that is
+ * not joined yet.
  */
 #include <errno.h>
 #include <leat/driver.h>
@@ -122,6 +123,7 @@ static int veth_link(struct leat_netdev *dev, struct leat_diag *diag)
 		leat_diag_add(diag, "queues: %u here, but %u at the peer '%s'", dev->n_rxq, peer->n_rxq, peer->name);
 	else {
 		veth->peer = peer;
+		other->peer = dev; /* whichever end goes first, the other one forgets it */
 		return 0;
 	}
 	return -EINVAL;
@@ -159,10 +161,10 @@ static int veth_open(struct leat_netdev *dev, struct leat_diag *diag)
 {
 	struct veth *veth = dev->priv;
 	unsigned int i;
-	int err = 0;
+	int err = veth->peer ? 0 : veth_link(dev, diag);
 
-	if (!veth->peer)
-		return veth_link(dev, diag);
+	if (err)
+		return err;
 	for (i = 0; !err && i < dev->n_rxq; i++) {
 		err = leat_napi_pool_create(&dev->napi[i], 0);
 		if (err)
