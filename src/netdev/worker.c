@@ -18,7 +18,8 @@
  * queues are busy the descriptors are looked at every LOOK_EVERY rounds.
  *
  * A *starved* queue could not allocate. It is tried each round, and does not keep the worker awake: before sleeping its
- * pool is asked to schedule it when a buffer comes back.
+ * pool is asked to schedule it when a buffer comes back. When it was the system that had no memory nothing need ever
+ * come back, so it is also tried again after STARVED_RETRY_NS.
  */
 #include "netdev/worker.h"
 
@@ -36,6 +37,7 @@
 
 #define LOOK_EVERY 8
 #define EVENTS 32
+#define STARVED_RETRY_NS (LEAT_NSEC_PER_SEC / 10)
 
 /* ---- waking ---- */
 
@@ -131,7 +133,8 @@ static bool wants_poll(struct leat_napi *napi, uint64_t now)
 		__atomic_exchange_n(&napi->state, 0, __ATOMIC_SEQ_CST); /* pairs with leat_napi_schedule() */
 		return true;
 	}
-	return napi->starved || (napi->due && napi->due <= now);
+	/* one that is not adopted keeps the worker awake; after a restart it may be neither scheduled nor due */
+	return napi->starved || !napi->adopted || (napi->due && napi->due <= now);
 }
 
 static int round_of_polls(struct leat_worker *worker)
@@ -187,12 +190,15 @@ static bool nothing_to_do(struct leat_worker *worker)
 		if (napi->starved && napi->pool && leat_page_pool_wait_prepare(napi->pool))
 			return false;
 		due = earlier(due, napi->due);
+		if (napi->starved)
+			due = earlier(due, leat_clock_ns() + STARVED_RETRY_NS);
 	}
 	set_timer(worker, due);
 	return !__atomic_load_n(&worker->stop, __ATOMIC_SEQ_CST);
 }
 
-bool leat_worker_arm(struct leat_worker *worker)
+/** Goes to sleep if there is nothing to do. The worker is online, for it looks at its queues; true: offline now. */
+static bool arm(struct leat_worker *worker)
 {
 	__atomic_exchange_n(&worker->sleeping, 1, __ATOMIC_SEQ_CST); /* pairs with leat_worker_wake() */
 	if (nothing_to_do(worker)) {
@@ -225,6 +231,17 @@ int leat_worker_poll(struct leat_worker *worker)
 	return done;
 }
 
+bool leat_worker_arm(struct leat_worker *worker)
+{
+	bool armed;
+
+	leat_epoch_online(&worker->net->epoch, worker->id);
+	armed = arm(worker);
+	if (!armed)
+		leat_epoch_offline(&worker->net->epoch, worker->id);
+	return armed;
+}
+
 int leat_worker_fd(const struct leat_worker *worker)
 {
 	return worker->epfd;
@@ -248,7 +265,7 @@ void *leat_worker_main(void *arg)
 			idle_since = 0;
 		} else if (!idle_since) {
 			idle_since = leat_clock_ns();
-		} else if (leat_clock_ns() - idle_since >= net->busy_ns && leat_worker_arm(worker)) {
+		} else if (leat_clock_ns() - idle_since >= net->busy_ns && arm(worker)) {
 			poll(&events, 1, -1); /* takes no event: the worker is offline */
 			awake(worker);
 			look(worker);
@@ -310,6 +327,7 @@ static void remove_in_place(struct leat_worker *worker, struct leat_napi *napi)
 			list->napi[n++] = list->napi[i];
 	list->n = n;
 	__atomic_store_n(&worker->napis, list, __ATOMIC_SEQ_CST);
+	leat_worker_wake(worker); /* what was scheduled meanwhile found it asleep over no queue at all */
 }
 
 int leat_worker_add_napi(struct leat_worker *worker, struct leat_napi *napi)
