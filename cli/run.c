@@ -48,7 +48,7 @@ const char run_help[] =
 	"  1  FILE has mistakes, or the datapath could not start\n"
 	"  2  the command line is wrong\n"
 	"  3  --expect-traffic: nothing was received, or all of it was dropped\n"
-	"  4  a port failed during the run (its file is corrupt, its interface is gone)\n"
+	"  4  a port failed during the run (its file is corrupt or cannot be written, its interface is gone)\n"
 	"  5  packet buffers were outstanding at the end: a leak in leat\n";
 
 struct run_opts {
@@ -353,11 +353,11 @@ static int finish(struct run *run)
 	uint64_t ended = now_ns(), outstanding;
 	char *pools;
 
-	look_at_ports(run);
 	leat_net_stop(net);
 	leat_net_outstanding(net); /* takes in what is on its way back, so that the pools' sums agree */
 	pools = table_format_pools(run->dp);
 	leat_datapath_stop(run->dp);
+	look_at_ports(run); /* not before: a file may turn out to be incomplete when it is closed */
 	release_notes(&run->notes);
 	outstanding = leat_net_outstanding(net);
 	table_print_totals(run->dp, (double)(ended - run->begun) / (double)NSEC_PER_SEC, pools);

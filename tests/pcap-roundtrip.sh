@@ -184,6 +184,18 @@ outputs() {
 		claim 'no space: not a success' [ "$code" -ne 0 ]
 		claim 'no space: it is said' says '/dev/full.*No space left'
 	fi
+
+	# what still fits into the buffer is written only when the port closes
+	"$tool" make in.pcap native micro $(seq 60 79)
+	(
+		trap '' XFSZ
+		ulimit -f 1
+		code=0
+		timeout 20 "$LEAT_BIN" run run.yaml 2>&1 || code=$?
+		echo "exit $code"
+	) | cat >err
+	claim 'no space at the end: it is said' says "capture 'out.pcap' is not complete: File too large"
+	claim 'no space at the end: the port has failed' says '^exit 4$'
 }
 
 "$tool" make good.pcap native micro 60 60 60 60 60

@@ -200,7 +200,10 @@ LEAT_API struct leat_txq *leat_netdev_txq(struct leat_netdev *dev, const struct 
 /** Sends a port's PASS traffic to @fn; NULL: nowhere. Waits for a grace period. Returns 0 or -ENOMEM. *control*. */
 LEAT_API int leat_netdev_set_rx_handler(struct leat_netdev *dev, leat_rx_handler_fn *fn, void *arg);
 
-/** Says that a source has ended: well (@error 0) or by an error, which is logged. *worker*. */
+/**
+ * Says that a source has ended (@error 0), or that a port has failed by an error, which is logged. *worker*, and
+ * *control* in ops->stop.
+ */
 LEAT_API void leat_netdev_finish(struct leat_netdev *dev, int error, const char *what);
 /** Longest frame of a port: MTU, Ethernet header and one VLAN tag. */
 static inline uint32_t leat_netdev_frame_max(const struct leat_netdev *dev)

@@ -465,10 +465,12 @@ static void pcap_out_stop(struct leat_netdev *dev)
 {
 	struct pcap_out *out = dev->priv;
 	int err = out->dump ? pcap_out_close(out) : 0;
+	char what[512];
 
-	if (err && !out->error)
-		leat_log(leat_net_log(dev->net), LEAT_LOG_ERROR, "%s: capture '%s' is not complete: %s", dev->name,
-			 out->file, strerror(-err));
+	if (err && !out->error) { /* packets that were counted as sent are lost: the port has failed, if late */
+		snprintf(what, sizeof(what), "capture '%.400s' is not complete", out->file);
+		leat_netdev_finish(dev, err, what);
+	}
 	if (out->pcap)
 		pcap_close(out->pcap);
 	out->pcap = NULL;
