@@ -232,6 +232,7 @@ static void block_signals(sigset_t *set)
 	sigemptyset(set);
 	sigaddset(set, SIGINT);
 	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP); /* the terminal is gone: end well all the same */
 	pthread_sigmask(SIG_BLOCK, set, NULL);
 }
 

@@ -248,12 +248,13 @@ static void draw_progs(struct sheet *s, struct leat_datapath *dp)
 	if (!s->is->n_progs)
 		return;
 	fputs(s->colour ? "\n\033[1m" : "\n", s->out);
-	fprintf(s->out, "%-*s  %9s", s->name_width, "program", "runs/s");
+	fprintf(s->out, "%-*s  %9s  %6s", s->name_width, "program", "runs/s", "total:");
 	verdict_headings(s->out, 9);
 	fputs(s->colour ? "\033[0m\n" : "\n", s->out);
 	for (i = 0; i < s->is->n_progs; i++) {
 		fprintf(s->out, "%-*s", s->name_width, leat_xdp_prog_name(leat_datapath_prog(dp, i)));
 		rate_cell(s, 9, (double)(s->is->progs[i].runs - s->was->progs[i].runs), "/s");
+		fprintf(s->out, "  %6s", "");
 		for (v = 0; v < N_VERDICTS; v++)
 			count_cell(s, 9, s->is->progs[i].verdict[verdict_order[v]]);
 		fputc('\n', s->out);
@@ -375,6 +376,8 @@ static void print_port(struct leat_netdev *dev, void *arg)
 	leat_netdev_stats(dev, &stats);
 	printf("%-*s  %-8s  %14" PRIu64 "  %16" PRIu64 "  %14" PRIu64 "  %16" PRIu64 "\n", *width, dev->name, dev->driver,
 	       stats.rx_packets, stats.rx_bytes, stats.tx_packets, stats.tx_bytes);
+	if (__atomic_load_n(&dev->state, __ATOMIC_RELAXED) & LEAT_NETDEV_FAILED)
+		printf("%-*s  failed    during the run: see the messages\n", *width, "");
 	for (i = 0; i < LEAT_DROP_MAX; i++)
 		if (stats.drops[i])
 			printf("%-*s  dropped   %14" PRIu64 "  %s: %s\n", *width, "", stats.drops[i], leat_drop_name(i),
