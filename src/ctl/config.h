@@ -36,6 +36,7 @@ struct leat_config_tuning {
 struct leat_config_object {
 	const char *path;     /* as in the file */
 	const char *instance; /* or NULL */
+	const char *prog;     /* name of the first program that names it */
 	struct leat_yaml_pos pos;
 };
 

@@ -135,15 +135,19 @@ static bool same_text(const char *a, const char *b)
 
 /** The object of that path and instance, a new one if need be. */
 static uint32_t object_index(struct leat_config *config, const char *path, const char *instance,
-			     struct leat_yaml_pos pos)
+			     const struct leat_yaml_node *prog)
 {
 	uint32_t i;
 
 	for (i = 0; i < config->n_objects; i++)
 		if (!strcmp(config->objects[i].path, path) && same_text(config->objects[i].instance, instance))
 			return i;
-	config->objects[config->n_objects++] =
-		(struct leat_config_object){ .path = path, .instance = instance, .pos = pos };
+	config->objects[config->n_objects++] = (struct leat_config_object){
+		.path = path,
+		.instance = instance,
+		.prog = prog->key,
+		.pos = leat_yaml_get(prog, "object")->pos,
+	};
 	return i;
 }
 
@@ -163,7 +167,7 @@ static void check_object_prog(struct leat_check *c, const struct leat_yaml_node 
 	};
 	leat_check_fill(c, "programs", node, own, NULL, NULL);
 	if (path)
-		prog->object = object_index(c->config, path, instance, leat_yaml_get(node, "object")->pos);
+		prog->object = object_index(c->config, path, instance, node);
 }
 
 static void check_builtin_prog(struct leat_check *c, const struct leat_yaml_node *node, struct leat_config_prog *prog)

@@ -101,7 +101,8 @@ static int link_port(struct leat_datapath *dp, unsigned int i, struct leat_diag 
 
 static int open_object(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
 {
-	struct attempt attempt = { diag, leat_diag_count(diag) };
+	const struct leat_config_object *object = &dp->config->objects[i];
+	struct attempt attempt = try_at(dp, diag, object->pos, "programs", object->prog);
 	int rc = 0;
 
 	if (!dp->env)
@@ -120,11 +121,9 @@ static int tune_object(struct leat_datapath *dp, unsigned int i, struct leat_dia
 
 static int load_object(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
 {
-	const struct leat_config_object *object = &dp->config->objects[i];
 	struct attempt attempt = { diag, leat_diag_count(diag) };
 
-	leat_diag_at(diag, dp->config->file, object->pos.line, object->pos.column, "programs");
-	return tried(&attempt, leat_bpf_object_load(dp->objects[i], NULL, diag), "the object cannot be loaded");
+	return tried(&attempt, leat_objects_load(dp->config, i, dp->objects[i], diag), "the object cannot be loaded");
 }
 
 static int fill_object(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)

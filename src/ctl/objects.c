@@ -33,72 +33,134 @@ void leat_objects_at(struct leat_diag *diag, const struct leat_config *config, s
 
 /* ---- finding the file ---- */
 
-/** "FOLDER/FILE" into @buf if there is such a file. */
-static bool found_in(const char *folder, size_t len, const char *file, char *buf, size_t size)
-{
-	int n = snprintf(buf, size, "%.*s/%s", (int)len, folder, file);
+/** A search for a file in one folder after the other. */
+struct lookup {
+	const char *file; /* as the configuration says it */
+	bool found;
+	char path[PATH_MAX];  /* what was found */
+	char folders[512];    /* where it was looked for, as a list for people; cut to fit */
+	size_t len;
+};
 
-	return n > 0 && (size_t)n < size && !access(buf, F_OK);
+static void try_folder(struct lookup *l, const char *folder, size_t len)
+{
+	size_t room = sizeof(l->folders) - l->len;
+	int n;
+
+	if (l->found || !len)
+		return;
+	n = snprintf(l->path, sizeof(l->path), "%.*s/%s", (int)len, folder, l->file);
+	l->found = n > 0 && (size_t)n < sizeof(l->path) && !access(l->path, F_OK);
+	n = snprintf(l->folders + l->len, room, "%s%.*s", l->len ? ", " : "", (int)len, folder);
+	if (n > 0 && (size_t)n < room)
+		l->len += (size_t)n;
+	else
+		l->folders[l->len] = '\0';
 }
 
-static bool found_in_path(const char *folders, const char *file, char *buf, size_t size)
+static void try_folders(struct lookup *l, const char *folders)
 {
 	size_t len;
 
 	for (; folders && *folders; folders += len + (folders[len] == ':')) {
 		len = strcspn(folders, ":");
-		if (len && found_in(folders, len, file, buf, size))
-			return true;
+		try_folder(l, folders, len);
 	}
-	return false;
 }
 
-static bool found_beside_program(const char *file, char *buf, size_t size)
+static void try_beside_program(struct lookup *l)
 {
 	char self[PATH_MAX], folder[PATH_MAX + 16];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash;
 
 	if (n <= 0)
-		return false;
+		return;
 	self[n] = '\0';
 	slash = strrchr(self, '/');
 	if (!slash)
-		return false;
+		return;
 	*slash = '\0';
 	n = snprintf(folder, sizeof(folder), "%s/examples/bpf", self);
-	return found_in(folder, (size_t)n, file, buf, size);
+	try_folder(l, folder, (size_t)n);
 }
 
-/** The path of an object as it is to be opened. */
-static const char *resolve(const struct leat_config *config, const char *path, char *buf, size_t size)
+/** The path of an object as it is to be opened, or NULL: it was not found in any of @l->folders. */
+static const char *resolve(const struct leat_config *config, struct lookup *l)
 {
 	const char *slash = strrchr(config->file, '/');
 
-	if (*path == '/' || (slash && found_in(config->file, (size_t)(slash - config->file), path, buf, size)) ||
-	    (!slash && !access(path, F_OK)))
-		return *path == '/' || !slash ? path : buf;
-	if (found_in_path(getenv("LEAT_OBJECT_PATH"), path, buf, size) || found_beside_program(path, buf, size) ||
-	    found_in(LEAT_OBJECT_DIR, strlen(LEAT_OBJECT_DIR), path, buf, size))
-		return buf;
-	return path;
+	if (*l->file == '/')
+		return l->file;
+	if (!slash && !access(l->file, F_OK))
+		return l->file;
+	try_folder(l, slash ? config->file : ".", slash ? (size_t)(slash - config->file) : 1);
+	try_folders(l, getenv("LEAT_OBJECT_PATH"));
+	try_beside_program(l);
+	try_folder(l, LEAT_OBJECT_DIR, strlen(LEAT_OBJECT_DIR));
+	return l->found ? l->path : NULL;
+}
+
+/* ---- open and load ---- */
+
+static void at_object(struct leat_diag *diag, const struct leat_config *config, unsigned int idx)
+{
+	leat_objects_at(diag, config, config->objects[idx].pos, config->objects[idx].prog, NULL);
+}
+
+/** Adds what was said of an object at the current place: each mistake's own place becomes part of its message. */
+static void add_said(struct leat_diag *diag, const struct leat_diag *said)
+{
+	const struct leat_diag_entry *entry;
+	char message[1024];
+	unsigned int i;
+
+	for (i = 0; (entry = leat_diag_get(said, i)); i++) {
+		leat_diag_format(entry, message, sizeof(message));
+		leat_diag_add(diag, "%s", message);
+	}
 }
 
 int leat_objects_open(const struct leat_config *config, unsigned int idx, struct leat_bpf_env *env,
 		      struct leat_diag *diag, struct leat_bpf_object **obj)
 {
-	const struct leat_config_object *object = &config->objects[idx];
-	char buf[PATH_MAX];
-	const char *path = resolve(config, object->path, buf, sizeof(buf));
+	struct lookup l = { .file = config->objects[idx].path };
+	const char *path = resolve(config, &l);
+	struct leat_diag *said;
 	int err;
 
-	leat_diag_at(diag, config->file, object->pos.line, object->pos.column, "programs");
+	at_object(diag, config, idx);
+	if (!path) {
+		leat_diag_add(diag, "there is no object '%s' in: %s", l.file, l.folders);
+		return -ENOENT;
+	}
 	if (access(path, R_OK)) {
 		err = -errno;
-		leat_diag_add(diag, "object '%s': %s", object->path, strerror(-err));
+		leat_diag_add(diag, "object '%s': %s", path, strerror(-err));
 		return err;
 	}
-	return leat_bpf_object_open(env, path, NULL, diag, obj);
+	said = leat_diag_create();
+	if (!said)
+		return -ENOMEM;
+	err = leat_bpf_object_open(env, path, NULL, said, obj);
+	add_said(diag, said);
+	leat_diag_destroy(said);
+	return err;
+}
+
+int leat_objects_load(const struct leat_config *config, unsigned int idx, struct leat_bpf_object *obj,
+		      struct leat_diag *diag)
+{
+	struct leat_diag *said = leat_diag_create();
+	int err;
+
+	at_object(diag, config, idx);
+	if (!said)
+		return -ENOMEM;
+	err = leat_bpf_object_load(obj, NULL, said);
+	add_said(diag, said);
+	leat_diag_destroy(said);
+	return err;
 }
 
 /* ---- before load ---- */

@@ -226,7 +226,8 @@ static void expect(const char *text, unsigned int line, const char *path, const 
 static void mistakes_have_their_line(void **state)
 {
 	NEEDS_OBJECTS();
-	expect(PORTS "  p: { object: nowhere.bpf.o }\n", 3, "programs", "nowhere.bpf.o");
+	expect(PORTS "  p: { object: nowhere.bpf.o }\n", 3, "programs.p", "there is no object 'nowhere.bpf.o' in: ., ");
+	expect(PORTS "  p: { object: /dev/null }\n  q: { object: /dev/null }\n", 3, "programs.p", "/dev/null: ");
 	expect(PORTS "  p: { object: reflect.bpf.o, prog: reflekt }\n", 3, "programs.p",
 	       "no program 'reflekt'; it has: reflect");
 	expect(PORTS "  p:\n    object: drop_udp_port.bpf.o\n    set: { prot: 7 }\n", 5, "programs.p.set", "port");
@@ -240,6 +241,8 @@ static void mistakes_have_their_line(void **state)
 	expect(PORTS "  p: { object: redirect.bpf.o, entries: { to: 0 } }\n", 3, "programs.p.entries", "must be 1..");
 	expect(PORTS "  p: { object: redirect.bpf.o, entries: { two: 5 } }\n", 3, "programs.p.entries",
 	       "no map 'two'");
+	expect(PORTS "  p: { object: redirect.bpf.o, entries: { to: 4294967295 } }\n", 3, "programs.p",
+	       "map to (devmap): it can have 1 to 1048576 entries");
 }
 
 static void memory_may_run_out_at_every_step(void **state)
