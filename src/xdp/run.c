@@ -124,15 +124,20 @@ static void run_program(struct leat_rx *rx, struct leat_xdp_buff *xdp)
 
 /* ---- what a program must find: room of its own before and after the packet ---- */
 
+/** Memory of this queue for @bytes. None when it is out, or a block is too small. */
+static struct leat_run alloc_copy(struct leat_rx *rx, uint32_t bytes)
+{
+	if (!rx->napi->pool || LEAT_GRANULES(bytes) > LEAT_BLOCK_GRANULES)
+		return LEAT_RUN_NONE;
+	return leat_page_pool_alloc(rx->napi->pool, LEAT_GRANULES(bytes));
+}
+
 /** Moves the linear part to a buffer of this queue with headroom and tailroom. False when memory is out. */
 static bool copy_head(struct leat_rx *rx, struct leat_xdp_buff *xdp)
 {
 	uint32_t len = (uint32_t)(xdp->data_end - xdp->data), metasize = (uint32_t)(xdp->data - xdp->data_meta);
-	uint32_t granules = LEAT_GRANULES(LEAT_XDP_HEADROOM + len + LEAT_XDP_TAILROOM);
-	struct leat_run run = LEAT_RUN_NONE;
+	struct leat_run run = alloc_copy(rx, LEAT_XDP_HEADROOM + len + LEAT_XDP_TAILROOM);
 
-	if (rx->napi->pool && granules <= LEAT_BLOCK_GRANULES)
-		run = leat_page_pool_alloc(rx->napi->pool, granules);
 	if (leat_run_is_none(run))
 		return false;
 	memcpy(leat_run_start(run) + LEAT_XDP_HEADROOM - metasize, xdp->data_meta, metasize + len);
@@ -145,12 +150,40 @@ static bool copy_head(struct leat_rx *rx, struct leat_xdp_buff *xdp)
 	return true;
 }
 
+/** Puts copies in the place of fragments that somebody else reads. False when memory is out. */
+static bool copy_shared_frags(struct leat_rx *rx, struct leat_xdp_frags *frags)
+{
+	struct leat_run run;
+	uint32_t i;
+
+	for (i = 0; i < frags->n; i++) {
+		struct leat_frag *frag = &frags->frag[i];
+
+		if (!frag->len || !leat_run_is_shared(frag->run))
+			continue;
+		run = alloc_copy(rx, frag->len);
+		if (leat_run_is_none(run))
+			return false;
+		memcpy(leat_run_start(run), leat_run_start(frag->run) + frag->off, frag->len);
+		leat_run_put(frag->run);
+		*frag = (struct leat_frag){ run, 0, frag->len };
+	}
+	return true;
+}
+
+/** Whether the fragments are the program's to write, made so if need be. One that takes none drops the packet. */
+static bool own_frags(struct leat_rx *rx, struct leat_xdp_buff *xdp)
+{
+	return leat_likely(!xdp->frags) || !(rx->chain->prog[0]->flags & LEAT_XDP_PROG_FRAGS) ||
+	       copy_shared_frags(rx, xdp->frags);
+}
+
 /** A packet from another port: posted without headroom, perhaps, or with a payload that somebody else reads. */
 static void run_program_on_travelled(struct leat_rx *rx, struct leat_xdp_buff *xdp)
 {
 	bool room = xdp->data_meta - leat_run_start(xdp->run) >= (ptrdiff_t)LEAT_XDP_HEADROOM;
 
-	if (leat_unlikely(!room || leat_run_is_shared(xdp->run)) && !copy_head(rx, xdp))
+	if ((leat_unlikely(!room || leat_run_is_shared(xdp->run)) && !copy_head(rx, xdp)) || !own_frags(rx, xdp))
 		drop(rx, xdp, LEAT_DROP_NO_MEMORY);
 	else
 		run_program(rx, xdp);

@@ -504,6 +504,61 @@ static void a_program_cannot_write_what_another_holder_reads(void **state)
 	tear_down(&b);
 }
 
+/** Writes into the last byte of every fragment. */
+static uint32_t scribble_frags(struct leat_xdp_buff *xdp, void *priv)
+{
+	uint32_t i;
+
+	(void)priv;
+	for (i = 0; i < xdp->frags->n; i++) {
+		const struct leat_frag *frag = &xdp->frags->frag[i];
+
+		leat_run_start(frag->run)[frag->off + frag->len - 1] = 0xff;
+	}
+	return LEAT_XDP_PASS;
+}
+
+static void a_program_cannot_write_fragments_that_another_holder_reads(void **state)
+{
+	struct test_queue passed = { 0 };
+	struct leat_netdev *near_end, *far_end;
+	struct splitter splitter = { 0 };
+	uint8_t bytes[350];
+	struct bench b;
+	unsigned int i;
+
+	(void)state;
+	set_up(&b);
+	cable(&b, &near_end, &far_end);
+	splitter.to = near_end;
+	test_port_of(b.in)->piece = 100;
+	assert_int_equal(leat_netdev_set_rx_handler(b.in, split, &splitter), 0);
+	assert_int_equal(leat_netdev_set_rx_handler(far_end, test_record, &passed), 0);
+	attach_flags(far_end, scribble_frags, NULL, LEAT_XDP_PROG_FRAGS);
+	receive(&b, 3, sizeof(bytes));
+	leat_page_pool_fail_nth(far_end->napi[0].pool, 2); /* the head is copied, then memory is out */
+	receive(&b, 1, sizeof(bytes));
+	assert_int_equal(passed.n, 3);
+	assert_int_equal(test_drops(far_end, LEAT_DROP_NO_MEMORY), 1);
+	for (i = 0; i < 4; i++) {
+		assert_int_equal(leat_skb_copy_bits(splitter.kept[i], 0, bytes, sizeof(bytes)), 0);
+		assert_int_equal(bytes[14], i % 3);
+		assert_int_equal(bytes[199], 0);
+		assert_int_equal(bytes[349], 0);
+		assert_false(leat_skb_is_shared(splitter.kept[i]));
+	}
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(passed.packet[i].bytes[14], i);
+		assert_int_equal(passed.packet[i].bytes[198], 0);
+		assert_int_equal(passed.packet[i].bytes[199], 0xff);
+		assert_int_equal(passed.packet[i].bytes[349], 0xff);
+	}
+	leat_skb_free_bulk(splitter.kept, splitter.n);
+	leat_netdev_set_rx_handler(far_end, NULL, NULL);
+	test_queue_clear(&passed);
+	tear_down(&b);
+}
+
 /** Floods: a clone into the first cable, the packet itself into the second. */
 struct flood {
 	struct leat_netdev *to[2];
@@ -612,6 +667,7 @@ int main(void)
 		cmocka_unit_test(without_skb_memory_a_passed_packet_is_counted),
 		cmocka_unit_test(a_program_finds_headroom_that_the_packet_lacked),
 		cmocka_unit_test(a_program_cannot_write_what_another_holder_reads),
+		cmocka_unit_test(a_program_cannot_write_fragments_that_another_holder_reads),
 		cmocka_unit_test(a_flooded_packet_of_several_buffers_reaches_each_program_whole),
 		cmocka_unit_test(metadata_survives_the_cable),
 	};
