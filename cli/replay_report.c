@@ -239,7 +239,10 @@ static void print_target(struct replay *r, FILE *out)
 
 	leat_bpf_env_redirect(r->env, r->opts->cpu, &to);
 	if (!to.map) {
-		fprintf(out, " to port %u", to.key);
+		if (to.key)
+			fprintf(out, " to port %u", to.key);
+		else
+			fputs(" to nowhere", out);
 		return;
 	}
 	leat_bpf_map_info(to.map, &info);

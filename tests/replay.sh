@@ -262,6 +262,10 @@ replay 0 $many in.pcap -p send --verdicts
 claim 'a redirect to a port' grep -qx 'packet 5: 1700000004.004000000, 142 bytes: redirect to port 5' out
 replay 0 $many in.pcap -p send --verdicts --json
 claim 'a redirect in JSON' grep -qF '"length": 42, "verdict": "redirect", "port": 5}' out
+replay 0 $many in.pcap -p forget --verdicts
+claim 'where a helper said' grep -q '^packet 2: .*: redirect to port 5$' out
+claim 'no helper said where: not what was said before' grep -q '^packet 3: .*: redirect to nowhere$' out
+claim 'a miss takes back what was said' grep -q '^packet 5: .*: redirect to nowhere$' out
 replay 0 $many in.pcap -p sample -e samples=sample --queue 2 --ifindex 9
 claim 'a perf event by its struct' grep -qx 'packet 5: samples (12 bytes): {"length": 142, "port": 9, "queue": 2}' out
 claim 'a trace' grep -q '^packet 5: trace: length 142 of "a.*b"$' out
@@ -334,7 +338,7 @@ mistake() {
 	claim "$*: no report" [ ! -s out ]
 }
 
-mistake 'several programs, choose one by --prog: count, route, send, sample, jump, grow, reckless, odd'
+mistake 'several programs, choose one by --prog: count, route, send, forget, sample, jump, grow, reckless, odd'
 mistake "no program 'coun' (did you mean 'count'?)" -p coun
 mistake "no global variable 'tabl' (did you mean 'table'?)" -p count --set tabl=1
 mistake "cfg.limt: no member 'limt' (did you mean 'limit'?)" -p count --set cfg.limt=1

@@ -17,8 +17,10 @@ static uint32_t run_on(struct leat_bpf_prog *prog, struct leat_xdp_buff *xdp, un
 		.fuel = env->fuel,
 		.stack = env->cpu[cpu].stack,
 	};
-	uint64_t verdict = leat_bpf_interp_run(&run);
+	uint64_t verdict;
 
+	env->cpu[cpu].redirect = (struct leat_bpf_redirect){ .map = NULL };
+	verdict = leat_bpf_interp_run(&run);
 	if (leat_unlikely(run.record))
 		leat_bpf_run_drop_records(&run);
 	return (uint32_t)verdict;

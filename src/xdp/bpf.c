@@ -48,8 +48,11 @@ static uint64_t helper_redirect_map(struct leat_bpf_run *run, uint64_t map_ptr, 
 	(void)a5;
 	if (!map->type->target || flags & ~(uint64_t)leat_portmap_flags(map))
 		return LEAT_XDP_ABORTED;
-	if (!(flags & BPF_F_BROADCAST) && !map->type->target(map, (uint32_t)key, &port)) /* the kernel cuts keys, too */
+	/* the kernel cuts keys, too */
+	if (!(flags & BPF_F_BROADCAST) && !map->type->target(map, (uint32_t)key, &port)) {
+		note(run, NULL, 0, 0, 0);
 		return flags & MISS_ACTION;
+	}
 	return note(run, map, (uint32_t)key, flags, port);
 }
 

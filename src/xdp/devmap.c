@@ -125,6 +125,7 @@ static int portmap_create(struct leat_bpf_map *map)
 		return -ENOMEM;
 	}
 	pthread_mutex_init(&pm->lock, NULL);
+	map->map_flags |= BPF_F_RDONLY_PROG; /* a look-up gives the entry itself; as in the kernel */
 	map->priv = pm;
 	return 0;
 }

@@ -105,6 +105,17 @@ int send(struct xdp_md *ctx)
 	return bpf_redirect(5, 0);
 }
 
+/* Says redirect, but only of packets of 52 bytes where to. */
+SEC("xdp")
+int forget(struct xdp_md *ctx)
+{
+	if (length_of(ctx) >= 52)
+		bpf_redirect(5, 0);
+	if (length_of(ctx) == 142)
+		bpf_redirect_map(&ports, 1000, XDP_ABORTED); /* takes it back */
+	return XDP_REDIRECT;
+}
+
 SEC("xdp")
 int sample(struct xdp_md *ctx)
 {
