@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/map.h"
+#include "bpf/map_mem.h"
 #include "json_out.h"
 
 /* Elements that are kept and sorted; of larger maps the first are shown. */
@@ -78,14 +80,22 @@ static bool make_room(struct elements *e)
 	return true;
 }
 
+/* The key after @key. Global data is one element and is always shown; of arrays, memory that was never touched is not. */
+static int next_key(const struct elements *e, struct leat_bpf_used *used, const void *key, void *next)
+{
+	return e->array ? leat_bpf_map_next_used(e->map, used, key, next) : leat_bpf_map_next_key(e->map, key, next);
+}
+
 static bool take_elements(struct elements *e)
 {
 	uint8_t *key = calloc(1, e->info.key_size + 1u);
+	struct leat_bpf_used used;
 	int err;
 
 	if (!key)
 		return false;
-	err = leat_bpf_map_next_key(e->map, NULL, key);
+	leat_bpf_used_init(&used);
+	err = next_key(e, &used, NULL, key);
 	while (!err && make_room(e)) {
 		if (e->n == ELEMENTS_MAX) {
 			e->more = true;
@@ -96,8 +106,9 @@ static bool take_elements(struct elements *e)
 		if (!leat_bpf_map_lookup(e->map, key, values_of(e, e->n)) &&
 		    !(e->array && all_zero(values_of(e, e->n), e->info.value_bytes)))
 			e->n++;
-		err = leat_bpf_map_next_key(e->map, key, key);
+		err = next_key(e, &used, key, key);
 	}
+	leat_bpf_used_fini(&used);
 	free(key);
 	return true;
 }

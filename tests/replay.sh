@@ -297,6 +297,18 @@ claim 'and the rest of the report' grep -q 'pass  *1$' out
 replay 6 $many in.pcap -p reckless --json
 claim 'a trap in JSON' python3 -c 'import json; t = json.load(open("out"))["traps"]; assert t[0]["count"] == 4 and len(t) == 1'
 
+# ---- large arrays ----
+
+ln -s "$objects/replay_large.bpf.o" large.bpf.o
+large=large.bpf.o
+replay 0 $large in.pcap -p use_large --cpu 1
+claim 'of a large array, the element that was written' grep -q '^    200000: {"first": 5, ' out
+equal 'and no other' "$(grep -c '^    [0-9]*: ' out)" 2
+claim 'of a large per-CPU array as well' grep -qx '    1000000: cpu0 0, cpu1 5, sum 5' out
+replay 1 $large in.pcap -p use_huge
+says 'an array for which there is no memory' "more than half of this machine's memory"
+claim 'no report of it' [ ! -s out ]
+
 # ---- captures that are not good ----
 
 replay 4 "$examples/reflect.bpf.o" cut.pcap

@@ -154,6 +154,12 @@ int leat_bpf_map_next_key(struct leat_bpf_map *map, const void *key, void *next)
 	return map->type->next_key ? map->type->next_key(map, key, next) : -EOPNOTSUPP;
 }
 
+int leat_bpf_map_next_used(struct leat_bpf_map *map, struct leat_bpf_used *used, const void *key, void *next)
+{
+	return map->type->next_used ? map->type->next_used(map, used, key, next) :
+				      leat_bpf_map_next_key(map, key, next);
+}
+
 int leat_bpf_map_consume(struct leat_bpf_map *map, leat_bpf_record_fn *fn, void *arg)
 {
 	return map->type->consume ? map->type->consume(map, fn, arg) : -EOPNOTSUPP;

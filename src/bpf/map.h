@@ -15,6 +15,7 @@
 #include "bpf/contract.h"
 
 struct leat_bpf_map_type;
+struct leat_bpf_used; /* map_mem.h */
 
 /** What every map begins with. Types put their own memory behind priv. */
 struct leat_bpf_map {
@@ -58,6 +59,8 @@ struct leat_bpf_map_type {
 	int (*read)(struct leat_bpf_map *map, const void *key, void *values);
 	int (*write)(struct leat_bpf_map *map, const void *key, const void *values, uint64_t flags);
 	int (*next_key)(struct leat_bpf_map *map, const void *key, void *next);
+	/** As next_key, but may leave out elements whose memory was never touched. NULL: next_key serves. */
+	int (*next_used)(struct leat_bpf_map *map, struct leat_bpf_used *used, const void *key, void *next);
 	/** Whether [addr, addr + size) lies within one value (of any key and CPU). The interpreter's check. */
 	bool (*contains)(const struct leat_bpf_map *map, uint64_t addr, uint32_t size);
 	/** Rings only. */
@@ -80,6 +83,8 @@ extern const struct leat_bpf_map_type leat_bpf_array, leat_bpf_percpu_array, lea
 /** Makes a map from a checked definition. *control*. */
 int leat_bpf_map_create(struct leat_bpf_map *map, struct leat_diag *diag);
 void leat_bpf_map_destroy(struct leat_bpf_map *map);
+/** leat_bpf_map_next_key() for elements that may be other than zero: of large arrays, those that were touched. */
+int leat_bpf_map_next_used(struct leat_bpf_map *map, struct leat_bpf_used *used, const void *key, void *next);
 
 /** The program at @index of a program array, or NULL. *worker*. */
 struct leat_bpf_prog *leat_bpf_prog_array_get(struct leat_bpf_map *map, uint32_t index);

@@ -5,8 +5,11 @@
  *      | CPU 0: element 0 | element 1 | ... | CPU 1: element 0 | ... |
  *
  * Elements lie value_stride apart. Each CPU's copies of a PERCPU_ARRAY are a region of their own, on pages of its own,
- * so that no two CPUs write one cache line. The memory is reserved at once and touched when it is used.
+ * so that no two CPUs write one cache line. The memory is reserved at once and touched when it is used; all elements
+ * together may take half of the machine's memory, because a kernel would have to find all of it at once.
  */
+#include <unistd.h>
+
 #include "base/heap.h"
 #include "bpf/env.h"
 #include "bpf/map.h"
@@ -23,6 +26,18 @@ struct array {
 	uint64_t used;   /* bytes of a region in use */
 	struct leat_stride by_region, by_elem;
 };
+
+static uint64_t region_of(const struct leat_bpf_map *map)
+{
+	return ((uint64_t)map->max_entries * map->value_stride + PAGE - 1) & ~(PAGE - 1);
+}
+
+static bool is_too_large(const struct leat_bpf_map *map)
+{
+	uint64_t half = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return region_of(map) > half / map->cpus;
+}
 
 static int array_check(const struct leat_bpf_map *map, const char **why)
 {
@@ -41,6 +56,10 @@ static int array_check(const struct leat_bpf_map *map, const char **why)
 		*why = "values are too large";
 		return -E2BIG;
 	}
+	if (is_too_large(map)) {
+		*why = "its elements would take more than half of this machine's memory";
+		return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -51,7 +70,7 @@ static int array_create(struct leat_bpf_map *map)
 	if (!a)
 		return -ENOMEM;
 	a->used = (uint64_t)map->max_entries * map->value_stride;
-	a->region = (a->used + PAGE - 1) & ~(PAGE - 1);
+	a->region = region_of(map);
 	a->by_region = leat_stride_make(a->region);
 	a->by_elem = leat_stride_make(map->value_stride);
 	a->base = leat_bpf_pages_alloc(a->region * map->cpus);
@@ -179,6 +198,32 @@ static int array_next_key(struct leat_bpf_map *map, const void *key, void *next)
 	return 0;
 }
 
+/** The first element from @index on that has touched memory in the copies of @cpu; max_entries: none. */
+static uint32_t next_used_of(const struct leat_bpf_map *map, struct leat_bpf_used *used, uint32_t index,
+			     unsigned int cpu)
+{
+	const struct array *a = map->priv;
+	const uint8_t *start = a->base + cpu * a->region, *end = start + a->used;
+	const uint8_t *found = leat_bpf_used_next(used, start + (uint64_t)index * map->value_stride, end);
+
+	return found < end ? (uint32_t)((uint64_t)(found - start) / map->value_stride) : map->max_entries;
+}
+
+static int array_next_used(struct leat_bpf_map *map, struct leat_bpf_used *used, const void *key, void *next)
+{
+	uint32_t index, of_cpu, least = map->max_entries;
+	unsigned int cpu;
+
+	if (array_next_key(map, key, &index))
+		return -ENOENT;
+	for (cpu = 0; cpu < map->cpus && least > index; cpu++) {
+		of_cpu = next_used_of(map, used, index, cpu);
+		least = of_cpu < least ? of_cpu : least;
+	}
+	memcpy(next, &least, sizeof(least));
+	return least < map->max_entries ? 0 : -ENOENT;
+}
+
 static bool array_contains(const struct leat_bpf_map *map, uint64_t addr, uint32_t size)
 {
 	const struct array *a = map->priv;
@@ -203,6 +248,7 @@ const struct leat_bpf_map_type leat_bpf_array = {
 	.update = array_update,
 	.delete_elem = array_delete,
 	.next_key = array_next_key,
+	.next_used = array_next_used,
 	.contains = array_contains,
 };
 
@@ -219,5 +265,6 @@ const struct leat_bpf_map_type leat_bpf_percpu_array = {
 	.read = percpu_array_read,
 	.write = percpu_array_write,
 	.next_key = array_next_key,
+	.next_used = array_next_used,
 	.contains = array_contains,
 };

@@ -26,6 +26,18 @@ void leat_bpf_pages_free(void *mem, uint64_t size);
 /** Asks for large pages: for memory that is used densely. */
 void leat_bpf_pages_dense(void *mem, uint64_t size);
 
+/** Tells which pages of a map were ever touched. Where the system does not say, all of them. *control*. */
+struct leat_bpf_used {
+	int fd; /* /proc/self/pagemap, -1: cannot be read */
+	uint64_t page_size;
+	uint64_t first, n; /* pages whose entries are here, by number */
+	uint64_t entry[512];
+};
+void leat_bpf_used_init(struct leat_bpf_used *used);
+void leat_bpf_used_fini(struct leat_bpf_used *used);
+/** The first byte of [mem, end) on a page that was touched, or @end; touches nothing itself. */
+const uint8_t *leat_bpf_used_next(struct leat_bpf_used *used, const uint8_t *mem, const uint8_t *end);
+
 static inline uint64_t leat_round8(uint64_t n)
 {
 	return (n + 7) & ~UINT64_C(7);
