@@ -156,7 +156,7 @@ static uint64_t bytes_of(const struct leat_bpf_helper *helper, const uint64_t *a
 }
 
 bool leat_bpf_helper_args_ok(const struct leat_bpf_run *run, const struct leat_bpf_aux *aux,
-			     const struct leat_bpf_helper *helper, uint64_t args[5])
+			     const struct leat_bpf_helper *helper, uint64_t args[5], uint64_t *fuel)
 {
 	struct leat_bpf_aux any = *aux;
 	struct leat_bpf_map *map = NULL;
@@ -166,6 +166,7 @@ bool leat_bpf_helper_args_ok(const struct leat_bpf_run *run, const struct leat_b
 
 	any.region = LEAT_BPF_REGION_ANY;
 	any.map = -1;
+	*fuel = 0;
 	for (i = 0; i < 5; i++) {
 		kind = helper->arg[i];
 		if (kind == LEAT_BPF_ARG_CTX) {
@@ -185,6 +186,7 @@ bool leat_bpf_helper_args_ok(const struct leat_bpf_run *run, const struct leat_b
 			bytes = bytes_of(helper, args, i, map);
 			if (bytes && !leat_bpf_access_ok(run, &any, args[i], bytes, kind == LEAT_BPF_ARG_MEM_OUT))
 				return false;
+			*fuel += bytes / LEAT_BPF_FUEL_BYTES;
 		}
 	}
 	return true;

@@ -23,7 +23,8 @@
  * ends, the verdict is XDP_ABORTED, and the trap is counted by program and instruction.
  *
  * Fuel. Each backward jump, call, tail call and callback iteration costs the instructions since the target (at least
- * 1); at zero it traps. Bounds: 8 frames, 33 tail calls (the 34th falls through), 2^23 iterations of bpf_loop.
+ * 1); memory that a helper is given costs 1 for each LEAT_BPF_FUEL_BYTES, a trace LEAT_BPF_FUEL_TRACE; at zero it
+ * traps. Bounds: 8 frames, 33 tail calls (the 34th falls through), 2^23 iterations of bpf_loop.
  *
  * Arithmetic is RFC 9669's: division by zero gives 0, modulo by zero leaves the destination, shifts are masked,
  * 32-bit results are zero-extended, the least number divided by -1 is itself.
@@ -39,6 +40,8 @@
 #define LEAT_BPF_TAIL_CALLS_MAX 33u
 #define LEAT_BPF_LOOP_MAX (1u << 23)
 #define LEAT_BPF_FUEL_DEFAULT (UINT64_C(1) << 23)
+#define LEAT_BPF_FUEL_BYTES 16u
+#define LEAT_BPF_FUEL_TRACE 1024u
 
 /** Where an access may go. */
 enum leat_bpf_region {
@@ -59,8 +62,8 @@ struct leat_bpf_aux {
 	bool reached;       /* on some path */
 	int32_t map;        /* REGION_MAP, and helper calls on a map that is the same on all paths: its number; else -1 */
 	/**
-	 * Stack slots (bit n: bytes 8n..8n+7 of a frame) that a write to a place unknown before may not touch: the
-	 * verifier relies on the pointers spilled there. A write that does is a trap.
+	 * Stack slots (bit n: bytes 8n..8n+7 of a frame) that a write to a place unknown before may not touch: pointers
+	 * were spilled there that are read again. A write that does is a trap.
 	 */
 	uint64_t keep;
 	uint8_t frame;      /* REGION_STACK: how many frames up it goes, 0: the current one; LEAT_BPF_FRAME_ANY */

@@ -334,8 +334,15 @@ HELPER(trace_printk)
 {
 	const uint64_t args[3] = { a3, a4, a5 };
 	char line[LEAT_BPF_TRACE_MAX];
-	int len = leat_bpf_trace_format(run, line, mem_of(a1), (uint32_t)a2, args, 3);
+	int len;
 
+	if (run->fuel < LEAT_BPF_FUEL_TRACE) {
+		run->fuel = 0;
+		run->trap = 1 + LEAT_BPF_TRAP_FUEL;
+		return 0;
+	}
+	run->fuel -= LEAT_BPF_FUEL_TRACE;
+	len = leat_bpf_trace_format(run, line, mem_of(a1), (uint32_t)a2, args, 3);
 	if (len > 0 && (size_t)len < sizeof(line) && line[len - 1] == '\n')
 		line[len - 1] = '\0';
 	if (len >= 0 && run->env->trace)

@@ -39,7 +39,8 @@ static void helper_open(struct helper_run *h, uint32_t type, uint32_t key, uint3
 	h->xdp.data = h->xdp.data_meta = h->buffer + 256;
 	h->xdp.data_end = h->xdp.data + 100;
 	h->run = (struct leat_bpf_run){
-		.xdp = &h->xdp, .env = h->t.env, .cpu = 1, .stack = h->t.env->cpu[1].stack, .frames = 1
+		.xdp = &h->xdp, .env = h->t.env, .cpu = 1, .stack = h->t.env->cpu[1].stack, .frames = 1,
+		.fuel = h->t.env->fuel
 	};
 }
 
@@ -161,6 +162,24 @@ static void traces(void **state)
 	assert_int_equal(call(&h, BPF_FUNC_trace_printk, ptr("abc"), 3, 0, 0, 0), -EINVAL); /* no NUL */
 	h.t.env->trace = NULL;
 	assert_int_equal(call(&h, BPF_FUNC_trace_printk, ptr("abc"), 4, 0, 0, 0), 3);
+	test_map_close(&h.t);
+}
+
+/** A trace is much work, and whoever gets the lines has some, too. */
+static void traces_cost_fuel(void **state)
+{
+	struct helper_run h;
+
+	(void)state;
+	helper_open(&h, BPF_MAP_TYPE_ARRAY, 4, 8, 1);
+	h.run.fuel = 2 * LEAT_BPF_FUEL_TRACE + 1;
+	assert_int_equal(call(&h, BPF_FUNC_trace_printk, ptr("a"), 2, 0, 0, 0), 1);
+	assert_int_equal(call(&h, BPF_FUNC_trace_printk, ptr("a"), 2, 0, 0, 0), 1);
+	assert_int_equal(h.run.fuel, 1);
+	assert_int_equal(h.run.trap, 0);
+	call(&h, BPF_FUNC_trace_printk, ptr("a"), 2, 0, 0, 0);
+	assert_int_equal(h.run.trap, 1 + LEAT_BPF_TRAP_FUEL);
+	assert_int_equal(h.lines, 2);
 	test_map_close(&h.t);
 }
 
@@ -374,6 +393,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(checksum_differences),
 		cmocka_unit_test(traces),
+		cmocka_unit_test(traces_cost_fuel),
 		cmocka_unit_test(traces_read_only_what_is_the_programs),
 		cmocka_unit_test(packet_edges),
 		cmocka_unit_test(bytes_of_fragments),

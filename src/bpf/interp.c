@@ -126,13 +126,18 @@ static uint64_t open_frame(struct leat_bpf_run *run)
 	return (uint64_t)(uintptr_t)frame_end(run);
 }
 
-/** A call of a helper whose arguments need a look. Whether they are well. */
-static bool call_checked(struct leat_bpf_run *run, const struct leat_bpf_op *op, uint64_t *reg)
+/** A call of a helper whose arguments need a look. Whether they are well; if not, *@reason. */
+static bool call_checked(struct leat_bpf_run *run, const struct leat_bpf_op *op, uint64_t *reg,
+			 enum leat_bpf_trap_reason *reason)
 {
 	const struct leat_bpf_helper *helper = at(op->imm);
-	uint64_t args[5] = { reg[1], reg[2], reg[3], reg[4], reg[5] };
+	uint64_t args[5] = { reg[1], reg[2], reg[3], reg[4], reg[5] }, fuel;
 
-	if (!leat_bpf_helper_args_ok(run, aux_of(run, op), helper, args))
+	*reason = LEAT_BPF_TRAP_HELPER;
+	if (!leat_bpf_helper_args_ok(run, aux_of(run, op), helper, args, &fuel))
+		return false;
+	*reason = LEAT_BPF_TRAP_FUEL;
+	if (!burn(run, fuel))
 		return false;
 	reg[0] = helper->fn(run, args[0], args[1], args[2], args[3], args[4]);
 	return true;
@@ -393,10 +398,8 @@ CALL:
 	NEXT;
 
 CALL_MEM:
-	if (!call_checked(run, op, reg)) {
-		reason = LEAT_BPF_TRAP_HELPER;
+	if (!call_checked(run, op, reg, &reason))
 		goto trap;
-	}
 	if (leat_unlikely(run->trap))
 		goto helper_trapped;
 	NEXT;

@@ -59,9 +59,12 @@ uint64_t leat_bpf_call_func(struct leat_bpf_run *run, uint64_t func, const uint6
 bool leat_bpf_access_ok(const struct leat_bpf_run *run, const struct leat_bpf_aux *aux, uint64_t addr, uint64_t size,
 			bool write);
 
-/** Whether the memory that a helper is given is what its row says; also puts ctx and maps in @args. */
+/**
+ * Whether the memory that a helper is given is what its row says; also puts ctx and maps in @args. *@fuel: what the
+ * call costs.
+ */
 bool leat_bpf_helper_args_ok(const struct leat_bpf_run *run, const struct leat_bpf_aux *aux,
-			     const struct leat_bpf_helper *helper, uint64_t args[5]);
+			     const struct leat_bpf_helper *helper, uint64_t args[5], uint64_t *fuel);
 
 /** The map that a program's register @value points to, or NULL. */
 struct leat_bpf_map *leat_bpf_map_of(const struct leat_bpf_run *run, const struct leat_bpf_aux *aux, uint64_t value);

@@ -305,6 +305,40 @@ static void spilled_pointers_are_kept(void **state)
 	test_bpf_end(&t);
 }
 
+/** Program @number writes the byte that port says, of 32 at the end of a frame with a pointer in its last 8. */
+static void check_kept(struct test_bpf *t, int number, bool kept)
+{
+	for (t->rxq.port = 0; t->rxq.port < 32; t->rxq.port++) {
+		assert_int_equal(test_bpf_run(t, number), kept && t->rxq.port >= 24 ? 0 : 3);
+		assert_int_equal(t->last.trap, kept && t->rxq.port >= 24 ? TRAP(ACCESS) : 0);
+	}
+}
+
+/** Compilers let what lives one after the other share its place: only a pointer that is read again is in the way. */
+static void dead_pointers_give_way(void **state)
+{
+	struct test_bpf t;
+
+	(void)state;
+	begin(&t);
+	check_kept(&t, PROG(&t, STX(BPF_DW, R10, -8, R1), LDX(BPF_W, R2, R1, 12), MOV64X(R3, R10), ADD64X(R3, R2),
+			    ST(BPF_B, R3, -32, 1), MOV64K(R0, 3), EXIT), false);
+	/* something else is stored there before it is read */
+	check_kept(&t, PROG(&t, STX(BPF_DW, R10, -8, R1), LDX(BPF_W, R2, R1, 12), MOV64X(R3, R10), ADD64X(R3, R2),
+			    ST(BPF_B, R3, -32, 1), ST(BPF_DW, R10, -8, 3), LDX(BPF_DW, R0, R10, -8), EXIT), false);
+	/* from a function that gets the address */
+	check_kept(&t, PROG(&t, STX(BPF_DW, R10, -8, R1), LDX(BPF_W, R2, R1, 12), MOV64X(R1, R10), CALL(2),
+			    MOV64K(R0, 3), EXIT, ADD64X(R1, R2), ST(BPF_B, R1, -32, 1), MOV64K(R0, 0), EXIT), false);
+	check_kept(&t, PROG(&t, STX(BPF_DW, R10, -8, R1), LDX(BPF_W, R2, R1, 12), MOV64X(R1, R10), CALL(3),
+			    LDX(BPF_DW, R1, R10, -8), LDX(BPF_W, R0, R1, 16), EXIT, ADD64X(R1, R2),
+			    ST(BPF_B, R1, -32, 1), MOV64K(R0, 0), EXIT), true);
+	/* read where the path that writes meets one that does not, and was walked first */
+	check_kept(&t, PROG(&t, STX(BPF_DW, R10, -8, R1), LDX(BPF_W, R2, R1, 12), LDX(BPF_W, R4, R1, 16),
+			    MOV64X(R3, R10), ADD64X(R3, R2), JMP64K(BPF_JNE, R4, 0, 1), GOTO(1),
+			    ST(BPF_B, R3, -32, 1), LDX(BPF_DW, R1, R10, -8), LDX(BPF_W, R0, R1, 16), EXIT), true);
+	test_bpf_end(&t);
+}
+
 /** A pointer into the caller's frame reaches that frame only. */
 static void callers_frame(void **state)
 {
@@ -348,6 +382,26 @@ static void fuel(void **state)
 	/* a call costs the function it calls */
 	assert_int_equal(RUN(&t, CALL(1), EXIT, MOV64K(R0, 2), EXIT), 2);
 	assert_int_equal(t.last.fuel, 98);
+	test_bpf_end(&t);
+}
+
+/** Helpers cost what they are given: a program that has megabytes summed again and again ends, too. */
+static void fuel_of_memory(void **state)
+{
+	struct test_bpf t;
+
+	(void)state;
+	assert_int_equal(test_bpf_begin(&t, 100), 0);
+	test_bpf_packet(&t, NULL, 64, 0);
+	assert_int_equal(test_bpf_map(&t, BPF_MAP_TYPE_ARRAY, 4, 4096, 1, 0), 0);
+#define SUM(bytes)                                                                                                     \
+	MOV64K(R1, 0), MOV64K(R2, 0), LDVALUE(R3, 0, 0), MOV64K(R4, bytes), MOV64K(R5, 0), HELPER(BPF_FUNC_csum_diff)
+	assert_int_equal(RUN(&t, SUM(1600), MOV64K(R0, 2), EXIT), 2);
+	assert_int_equal(t.last.fuel, 0);
+	assert_int_equal(RUN(&t, SUM(4), MOV64K(R0, 2), EXIT), 2);
+	assert_int_equal(t.last.fuel, 100);
+	assert_int_equal(RUN(&t, SUM(1616), MOV64K(R0, 2), EXIT), 0);
+	assert_int_equal(t.last.trap, TRAP(FUEL));
 	test_bpf_end(&t);
 }
 
@@ -644,8 +698,10 @@ int main(void)
 		cmocka_unit_test(misaligned_atomics),
 		cmocka_unit_test(frames_begin_zeroed),
 		cmocka_unit_test(spilled_pointers_are_kept),
+		cmocka_unit_test(dead_pointers_give_way),
 		cmocka_unit_test(callers_frame),
 		cmocka_unit_test(fuel),
+		cmocka_unit_test(fuel_of_memory),
 		cmocka_unit_test(calls_keep_r6_to_r9),
 		cmocka_unit_test(eight_frames),
 		cmocka_unit_test(tail_calls),

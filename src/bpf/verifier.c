@@ -166,6 +166,8 @@ static void release_all(struct leat_verifier *v)
 	leat_heap_free(v->live);
 	leat_heap_free(v->func);
 	leat_heap_free(v->depth);
+	leat_heap_free(v->needed);
+	leat_heap_free(v->keep_above);
 	leat_heap_free(v->seen);
 	leat_heap_free(v->n_seen);
 	leat_heap_free(v->pending);
@@ -181,13 +183,15 @@ static int allocate(struct leat_verifier *v)
 	v->live = leat_heap_zalloc(n * sizeof(*v->live));
 	v->func = leat_heap_zalloc(n * sizeof(*v->func));
 	v->depth = leat_heap_zalloc(n * sizeof(*v->depth));
+	v->needed = leat_heap_zalloc(n * sizeof(*v->needed));
+	v->keep_above = leat_heap_zalloc(n * sizeof(*v->keep_above));
 	v->seen = leat_heap_zalloc(n * sizeof(struct leat_vseen *));
 	v->n_seen = leat_heap_zalloc(n);
 	v->pending = leat_heap_zalloc(LEAT_VERIFY_PENDING * sizeof(struct leat_vstate *));
 	if (!v->prog->aux)
 		v->prog->aux = leat_heap_zalloc(n * sizeof(*v->prog->aux));
-	if (!v->op || !v->mark || !v->live || !v->func || !v->depth || !v->seen || !v->n_seen || !v->pending ||
-	    !v->prog->aux)
+	if (!v->op || !v->mark || !v->live || !v->func || !v->depth || !v->needed || !v->keep_above || !v->seen ||
+	    !v->n_seen || !v->pending || !v->prog->aux)
 		return -ENOMEM;
 	for (i = 0; i < n; i++)
 		v->prog->aux[i] = (struct leat_bpf_aux){ .map = -1 };
@@ -210,6 +214,8 @@ int leat_bpf_verify(struct leat_bpf_prog *prog, struct leat_diag *diag)
 		v.state = leat_heap_zalloc(sizeof(*v.state));
 		err = v.state ? walk(&v) : -ENOMEM;
 	}
+	if (!err)
+		leat_verify_settle_keep(&v);
 	if (!err)
 		err = leat_verify_tail_stack(&v);
 	release_all(&v);

@@ -14,6 +14,7 @@
 #define LEAT_VERIFY_SEEN 128u           /* states remembered for one instruction */
 #define LEAT_VERIFY_WIDEN 16u           /* states of one shape after which numbers that differ are forgotten */
 #define LEAT_VERIFY_MEMORY (256u << 20) /* bytes for remembered states */
+#define LEAT_VERIFY_COMPARED (1u << 28) /* registers and slots looked at in them: a second or two */
 
 #define LEAT_SLOTS (LEAT_BPF_STACK_SIZE / 8u)
 
@@ -41,7 +42,8 @@ struct leat_vreg {
 	uint8_t kind;
 	uint8_t frame; /* STACK: whose */
 	uint8_t map;   /* MAP, VALUE: number */
-	bool known;    /* value is meant */
+	bool known : 1;   /* value is meant */
+	bool exposed : 1; /* a slot: a write to a place unknown may have gone here since (verifier_memory.c) */
 	uint32_t id;   /* ..._OR_NULL: copies of one result; RECORD: which */
 	int64_t value; /* NUMBER: itself; pointers: distance from where they began; FUNC: its instruction */
 };
@@ -92,12 +94,15 @@ struct leat_verifier {
 	uint16_t *live;  /* registers that are read before they are written, from each instruction on */
 	uint32_t *func;  /* first instruction of the function it is in */
 	uint16_t *depth; /* by first instruction of a function: bytes of stack */
+	uint64_t *needed; /* ... slots that were exposed and are read all the same */
+	uint64_t *keep_above; /* by write: slots of callers' frames that held pointers; aux.keep: of its own frame */
 	struct leat_vseen **seen;
 	uint8_t *n_seen;
 	size_t memory;
 	struct leat_vstate **pending;
 	uint32_t n_pending;
 	uint32_t walked;
+	uint64_t compared;
 	uint32_t next_id;
 	bool again;                /* something was learned that the walk should have known before */
 	struct leat_vstate *state; /* where we are */
@@ -162,6 +167,8 @@ int leat_verify_jump(struct leat_verifier *v, int op, uint32_t *next);
 /* ---- verifier_memory.c ---- */
 
 int leat_verify_memory(struct leat_verifier *v, int op);
+/** After the walk: writes keep away from those slots only that are read afterwards. */
+void leat_verify_settle_keep(struct leat_verifier *v);
 /** Notes that this instruction writes @size bytes (0: unknown) from @off of @reg on. */
 void leat_verify_write(struct leat_verifier *v, const struct leat_vreg *reg, int64_t off, uint64_t size);
 /** Whether @reg points to memory at all; refuses with a sentence that says what register @number cannot be. */

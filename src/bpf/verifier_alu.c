@@ -258,7 +258,7 @@ static void apply_null_check(struct leat_vreg *reg, void *arg)
 	if (reg->id != check->id || (reg->kind != LEAT_KIND_VALUE_OR_NULL && reg->kind != LEAT_KIND_RECORD_OR_NULL))
 		return;
 	if (check->null) {
-		*reg = leat_vconst(0);
+		*reg = (struct leat_vreg){ .kind = LEAT_KIND_NUMBER, .known = true, .exposed = reg->exposed };
 	} else if (reg->kind == LEAT_KIND_VALUE_OR_NULL) {
 		reg->kind = LEAT_KIND_VALUE;
 		reg->id = 0;

@@ -3,11 +3,14 @@
  * verifier_memory.c: loads, stores and atomic operations: what may be accessed through which register, which region the
  * engine has to look at, and what a store does to the pointers that are spilled on the stack. *control*.
  *
- * Theory of operation. At a known place of the stack, a store replaces what the slot held. At an unknown place it may
- * replace any number of that frame, so all are forgotten; the pointers are not, but the engine is told (aux.keep) that
- * this instruction may not touch their slots. A store that goes to the stack on one path and elsewhere on another is
- * looked up at run time, so on the other path it might reach the stack too: then all numbers of all frames are
- * forgotten. That is known only once both paths were seen; the walk is repeated then.
+ * Theory of operation. At a known place of the stack, a store replaces what the slot held. At an unknown place it
+ * may replace any number of that frame, so all are forgotten; the pointers are not, but the engine is told
+ * (aux.keep) that this instruction may not touch the slots of those that are read again: compilers let what is
+ * alive one after the other share its place, and a dead pointer is in nobody's way. What such a store may have hit
+ * is exposed until something else is stored there; a read of it makes the slot one that is needed. A store that
+ * goes to the stack on one path and elsewhere on another is looked up at run time, so on the other path it might
+ * reach the stack too: then all numbers of all frames are forgotten. That is known only once both paths were seen;
+ * the walk is repeated then.
  */
 #include "bpf/verifier.h"
 
@@ -69,6 +72,12 @@ static void note_region(struct leat_verifier *v, const struct leat_vreg *reg)
 		aux->frame = LEAT_BPF_FRAME_ANY;
 }
 
+/** The function that frame @number is of. */
+static uint32_t owner(const struct leat_verifier *v, uint32_t number)
+{
+	return v->func[number + 1 == v->state->n_frames ? v->state->pc : v->state->frame[number + 1].call];
+}
+
 static uint64_t pointer_slots(const struct leat_vframe *frame)
 {
 	uint64_t left = frame->spilled, slots = 0;
@@ -80,6 +89,32 @@ static uint64_t pointer_slots(const struct leat_vframe *frame)
 			slots |= UINT64_C(1) << i;
 	}
 	return slots;
+}
+
+/** A write to a place unknown may go to frame @number. */
+static void expose(struct leat_verifier *v, uint32_t number)
+{
+	struct leat_vframe *frame = &v->state->frame[number];
+	uint64_t slots = pointer_slots(frame), left = frame->spilled;
+	uint32_t pc = v->state->pc;
+
+	if (number + 1 == v->state->n_frames)
+		v->prog->aux[pc].keep |= slots;
+	else
+		v->keep_above[pc] |= slots;
+	for (; left; left &= left - 1)
+		frame->slot[__builtin_ctzll(left)].exposed |= leat_vpointer(&frame->slot[__builtin_ctzll(left)]);
+}
+
+void leat_verify_settle_keep(struct leat_verifier *v)
+{
+	uint64_t any = 0;
+	uint32_t pc;
+
+	for (pc = 0; pc < v->prog->n_insns; pc++)
+		any |= v->needed[pc];
+	for (pc = 0; pc < v->prog->n_insns; pc++)
+		v->prog->aux[pc].keep = (v->prog->aux[pc].keep & v->needed[v->func[pc]]) | (v->keep_above[pc] & any);
 }
 
 static void forget_numbers(struct leat_vframe *frame)
@@ -104,12 +139,11 @@ static bool is_blunt(struct leat_verifier *v, bool stack)
 
 static void write_elsewhere(struct leat_verifier *v)
 {
-	struct leat_bpf_aux *aux = &v->prog->aux[v->state->pc];
 	bool blunt = is_blunt(v, false);
 	uint32_t i;
 
 	for (i = 0; i < v->state->n_frames; i++) {
-		aux->keep |= pointer_slots(&v->state->frame[i]);
+		expose(v, i);
 		if (blunt)
 			forget_numbers(&v->state->frame[i]);
 	}
@@ -125,7 +159,6 @@ static void write_slots(struct leat_vframe *frame, int64_t pos, uint64_t size)
 
 void leat_verify_write(struct leat_verifier *v, const struct leat_vreg *reg, int64_t off, uint64_t size)
 {
-	struct leat_bpf_aux *aux = &v->prog->aux[v->state->pc];
 	struct leat_vframe *frame = &v->state->frame[reg->frame];
 	int64_t pos = reg->value + off + LEAT_BPF_STACK_SIZE;
 
@@ -139,7 +172,7 @@ void leat_verify_write(struct leat_verifier *v, const struct leat_vreg *reg, int
 		write_slots(frame, pos, size);
 		return;
 	}
-	aux->keep |= pointer_slots(frame);
+	expose(v, reg->frame);
 	forget_numbers(frame);
 }
 
@@ -150,8 +183,7 @@ static int check_stack(struct leat_verifier *v, unsigned int number, const struc
 {
 	int64_t pos = reg->value + off;
 	uint32_t pc = v->state->pc;
-	uint16_t *depth =
-		&v->depth[v->func[reg->frame + 1u == v->state->n_frames ? pc : v->state->frame[reg->frame + 1].call]];
+	uint16_t *depth = &v->depth[owner(v, reg->frame)];
 
 	if (!reg->known) {
 		*depth = LEAT_BPF_STACK_SIZE;
@@ -237,19 +269,23 @@ static int load_ctx(struct leat_verifier *v, int op)
 
 /* ---- loads ---- */
 
-/** What a load from a known place of the stack gives. */
-static struct leat_vreg load_slot(const struct leat_vframe *frame, uint32_t pos, uint32_t size)
+/** What a load from a known place of frame @number gives. */
+static struct leat_vreg load_slot(struct leat_verifier *v, uint32_t number, uint32_t pos, uint32_t size)
 {
+	const struct leat_vframe *frame = &v->state->frame[number];
 	unsigned int slot = pos / 8, shift = pos % 8 * 8;
-	const struct leat_vreg *reg = &frame->slot[slot];
+	struct leat_vreg reg = frame->slot[slot];
 
 	if (!(frame->spilled & UINT64_C(1) << slot) || pos % 8 + size > 8)
 		return leat_vnumber();
-	if (size == 8)
-		return *reg;
-	if (leat_vpointer(reg) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
+	if (size < 8 && (leat_vpointer(&reg) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__))
 		return leat_vnumber();
-	return leat_vconst((int64_t)((uint64_t)reg->value >> shift & ((UINT64_C(1) << size * 8) - 1)));
+	if (reg.exposed)
+		v->needed[owner(v, number)] |= UINT64_C(1) << slot;
+	reg.exposed = false;
+	if (size == 8)
+		return reg;
+	return leat_vconst((int64_t)((uint64_t)reg.value >> shift & ((UINT64_C(1) << size * 8) - 1)));
 }
 
 /** A load from global data that nobody can change is the number that stands there. */
@@ -286,8 +322,7 @@ static int load(struct leat_verifier *v, int op)
 	if (op >= LEAT_OP_LDXS8 && op <= LEAT_OP_LDXS32)
 		return 0;
 	if (src.kind == LEAT_KIND_STACK && src.known)
-		*dst = load_slot(&v->state->frame[src.frame], (uint32_t)(src.value + insn->off + LEAT_BPF_STACK_SIZE),
-				 size);
+		*dst = load_slot(v, src.frame, (uint32_t)(src.value + insn->off + LEAT_BPF_STACK_SIZE), size);
 	else if (src.kind == LEAT_KIND_VALUE)
 		*dst = load_frozen(v, &src, insn->off, size);
 	return 0;

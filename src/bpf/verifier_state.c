@@ -159,6 +159,7 @@ static struct leat_vseen *picture(struct leat_verifier *v)
 	seen->n_frames = v->state->n_frames;
 	seen->n_refs = v->state->n_refs;
 	seen->n_regs = n;
+	v->compared += n / 4;
 	for (i = 0; i < seen->n_frames; i++) {
 		seen->call[i] = v->state->frame[i].call;
 		seen->spilled[i] = v->state->frame[i].spilled;
@@ -181,7 +182,8 @@ static bool reg_covers(const struct leat_vreg *old, const struct leat_vreg *new)
 {
 	if (old->kind == LEAT_KIND_UNSET || (old->kind == LEAT_KIND_NUMBER && !old->known && new->kind))
 		return true;
-	return same_kind(old, new) && (!old->known || (new->known && old->value == new->value));
+	return same_kind(old, new) && old->exposed >= new->exposed &&
+	       (!old->known || (new->known && old->value == new->value));
 }
 
 static bool same_place(const struct leat_vseen *a, const struct leat_vseen *b)
@@ -196,31 +198,50 @@ static uint32_t regs_in(const struct leat_verifier *v, uint32_t frame)
 	return (uint32_t)__builtin_popcount(wanted(v, v->state, frame));
 }
 
+/** One frame: *@a and *@b are its @regs registers, then its slots, and are moved past them. */
+static bool frame_covers(const struct leat_vreg **a, uint64_t a_slots, const struct leat_vreg **b, uint64_t b_slots,
+			 uint32_t regs)
+{
+	uint64_t bit;
+
+	for (; regs > 0; regs--)
+		if (!reg_covers((*a)++, (*b)++))
+			return false;
+	for (bit = 1; bit; bit <<= 1) {
+		if ((a_slots & bit) && !reg_covers((*a)++, *b))
+			return false;
+		*b += (b_slots & bit) != 0;
+	}
+	return true;
+}
+
 /** Whether @old, remembered, covers @new, the picture of where we are. */
-static bool covers(const struct leat_verifier *v, const struct leat_vseen *old, const struct leat_vseen *new)
+static bool covers(struct leat_verifier *v, const struct leat_vseen *old, const struct leat_vseen *new)
 {
 	const struct leat_vreg *a = old->reg, *b = new->reg;
-	uint32_t frame, i;
-	uint64_t bit;
+	uint32_t frame, n;
 
 	if (!same_place(old, new))
 		return false;
 	for (frame = 0; frame < new->n_frames; frame++) {
 		if (old->spilled[frame] & ~new->spilled[frame])
 			return false;
-		for (i = regs_in(v, frame); i > 0; i--)
-			if (!reg_covers(a++, b++))
-				return false;
-		for (bit = 1; bit; bit <<= 1) {
-			if ((old->spilled[frame] & bit) && !reg_covers(a++, b))
-				return false;
-			b += (new->spilled[frame] & bit) != 0;
+		n = regs_in(v, frame) + (uint32_t)__builtin_popcountll(old->spilled[frame]);
+		/* frames above the one that works are mostly what they were */
+		if (old->spilled[frame] == new->spilled[frame] && !memcmp(a, b, n * sizeof(*a))) {
+			a += n;
+			b += n;
+			v->compared += n / 8 + 1;
+			continue;
 		}
+		v->compared += n;
+		if (!frame_covers(&a, old->spilled[frame], &b, new->spilled[frame], regs_in(v, frame)))
+			return false;
 	}
 	return true;
 }
 
-static bool same_shape(const struct leat_vseen *a, const struct leat_vseen *b)
+static bool same_shape(struct leat_verifier *v, const struct leat_vseen *a, const struct leat_vseen *b)
 {
 	uint32_t i;
 
@@ -228,8 +249,9 @@ static bool same_shape(const struct leat_vseen *a, const struct leat_vseen *b)
 		return false;
 	for (i = 0; i < a->n_regs; i++)
 		if (!same_kind(&a->reg[i], &b->reg[i]))
-			return false;
-	return true;
+			break;
+	v->compared += i;
+	return i == a->n_regs;
 }
 
 /** Forgets the values that @seen does not share with where we are. */
@@ -255,6 +277,12 @@ static void let_go(struct leat_vreg *reg, void *arg)
 	(void)arg;
 }
 
+static int refuse_ways(struct leat_verifier *v)
+{
+	return leat_verify_refuse(v, v->state->pc, 0,
+				  "the program is too complex: its paths differ in too many ways");
+}
+
 static int remember(struct leat_verifier *v, struct leat_vseen *seen)
 {
 	uint32_t pc = v->state->pc;
@@ -263,7 +291,7 @@ static int remember(struct leat_verifier *v, struct leat_vseen *seen)
 	v->memory += sizeof(*seen) + seen->n_regs * sizeof(seen->reg[0]);
 	if (v->memory > LEAT_VERIFY_MEMORY) {
 		leat_heap_free(seen);
-		return leat_verify_refuse(v, pc, 0, "the program is too complex: its paths differ in too many ways");
+		return refuse_ways(v);
 	}
 	if (v->n_seen[pc] == LEAT_VERIFY_SEEN) {
 		while ((*last)->next)
@@ -279,7 +307,7 @@ static int remember(struct leat_verifier *v, struct leat_vseen *seen)
 	return 0;
 }
 
-static struct leat_vseen *find_cover(const struct leat_verifier *v, const struct leat_vseen *now)
+static struct leat_vseen *find_cover(struct leat_verifier *v, const struct leat_vseen *now)
 {
 	struct leat_vseen *seen;
 
@@ -290,13 +318,13 @@ static struct leat_vseen *find_cover(const struct leat_verifier *v, const struct
 }
 
 /** The state of the same shape that was remembered last, when there are many of that shape. */
-static struct leat_vseen *crowd(const struct leat_verifier *v, const struct leat_vseen *now)
+static struct leat_vseen *crowd(struct leat_verifier *v, const struct leat_vseen *now)
 {
 	struct leat_vseen *seen, *last = NULL;
 	unsigned int n = 0;
 
 	for (seen = v->seen[v->state->pc]; seen; seen = seen->next) {
-		if (!same_shape(seen, now))
+		if (!same_shape(v, seen, now))
 			continue;
 		if (!last)
 			last = seen;
@@ -307,8 +335,11 @@ static struct leat_vseen *crowd(const struct leat_verifier *v, const struct leat
 
 int leat_verify_covered(struct leat_verifier *v, bool *covered)
 {
-	struct leat_vseen *now = picture(v), *like;
+	struct leat_vseen *now, *like;
 
+	if (v->compared > LEAT_VERIFY_COMPARED)
+		return refuse_ways(v);
+	now = picture(v);
 	if (!now)
 		return -ENOMEM;
 	*covered = find_cover(v, now) != NULL;

@@ -578,6 +578,45 @@ static void too_complex(void **state)
 	assert_non_null(strstr(said, "too complex"));
 }
 
+/** Fills the frame's stack with pointers. */
+static uint32_t fill_frame(struct bpf_insn *insns)
+{
+	uint32_t i;
+
+	for (i = 0; i < 64; i++)
+		insns[i] = (struct bpf_insn)STX(BPF_DW, R10, -8 * (int)(i + 1), R10);
+	return i;
+}
+
+/** Few steps, but states that are long to compare: refused within seconds, too. */
+static void dear_to_compare(void **state)
+{
+	static struct bpf_insn insns[2000];
+	const struct bpf_insn call[] = { CALL(2), END }, begin[] = { LDMAP(R6, ARRAY) };
+	char said[1024];
+	uint32_t n = 0, i;
+
+	(void)state;
+	for (i = 0; i < LEAT_BPF_FRAMES_MAX - 1; i++) {
+		n += fill_frame(&insns[n]);
+		memcpy(&insns[n], call, sizeof(call));
+		n += COUNT(call);
+	}
+	n += fill_frame(&insns[n]);
+	memcpy(&insns[n], begin, sizeof(begin));
+	n += COUNT(begin);
+	for (i = 0; i < 40; i++) {
+		const struct bpf_insn branch[] = { HELPER(BPF_FUNC_get_prandom_u32), JMP64K(BPF_JGT, R0, 5, 1),
+						   STX(BPF_DW, R10, -8 * (int)(i + 25), R6), MOV64K(R0, 0) };
+
+		memcpy(&insns[n], branch, sizeof(branch));
+		n += 4;
+	}
+	memcpy(&insns[n], call + 1, 2 * sizeof(*call));
+	assert_int_equal(verify(insns, n + 2, said), -EINVAL);
+	assert_non_null(strstr(said, "its paths differ in too many ways"));
+}
+
 /** The sentence as a whole. */
 static void a_sentence(void **state)
 {
@@ -607,7 +646,7 @@ int main(void)
 		cmocka_unit_test(check_calls),     cmocka_unit_test(check_callbacks),
 		cmocka_unit_test(paths_that_meet), cmocka_unit_test(flags_that_differ),
 		cmocka_unit_test(loops),           cmocka_unit_test(too_complex),
-		cmocka_unit_test(a_sentence),
+		cmocka_unit_test(dear_to_compare), cmocka_unit_test(a_sentence),
 	};
 
 	return cmocka_run_group_tests(tests, register_helpers, NULL);
