@@ -253,7 +253,10 @@ LEAT_API void leat_net_for_each_port(struct leat_net *net, void (*fn)(struct lea
  */
 LEAT_API void leat_net_for_each_pool(struct leat_net *net,
 				     void (*fn)(const struct leat_page_pool_stats *stats, void *arg), void *arg);
-/** Granules that somebody holds, over all pools. Exact while no worker runs. *control*. */
+/**
+ * Granules that somebody holds, over all pools. Exact while no worker runs. Takes in what has come back, unless
+ * leat_net_start() was called: not while a loop on another thread polls workers. *control*.
+ */
 LEAT_API uint64_t leat_net_outstanding(struct leat_net *net);
 /** Whether every port that can bring packets has finished and no queue holds any. *control*. */
 LEAT_API bool leat_net_finished(struct leat_net *net);

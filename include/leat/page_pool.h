@@ -75,7 +75,7 @@ struct leat_page_pool_stats {
 	uint64_t direct, remote;   /* put back, by the owner and by others (drained) */
 	uint64_t outstanding;      /* alloc - direct - remote: what somebody holds, or is on its way back */
 	uint64_t grows;            /* extents committed (count) */
-	uint64_t recycled_blocks;  /* wholly free blocks cut again (count) */
+	uint64_t recycled_blocks;  /* wholly free blocks that were cut, new ones too (count) */
 	uint64_t partial_runs;     /* runs taken from partly free blocks (count) */
 	uint64_t alloc_failed;     /* allocations refused (count) */
 };

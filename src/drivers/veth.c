@@ -110,6 +110,8 @@ static int veth_link(struct leat_netdev *dev, struct leat_diag *diag)
 	struct veth *veth = dev->priv, *other;
 	struct leat_netdev *peer = leat_netdev_find(dev->net, veth->peer_name);
 
+	if (veth->peer) /* by the other end, which may be in use */
+		return 0;
 	if (!peer)
 		leat_diag_add(diag, "peer: there is no port '%s'", veth->peer_name);
 	else if (peer == dev)
