@@ -5,7 +5,8 @@
  * Control writes entries, programs on workers look them up and redirect to them. An entry is a value of 4 or 8 bytes
  * and a state; both are written and read with atomics, so that a reader sees an entry or none. DEVMAP entries are port
  * numbers of the datapath. A DEVMAP_HASH has any 32-bit key: entries lie in a table of twice the size, linear probing,
- * and keys that were used once keep their place until the map goes (a deleted one can be taken by any key).
+ * and keys that were used once keep their place until the map goes (a deleted one can be taken by any key, at once: a
+ * redirect notices, a program that goes on reading a value reads the new key's).
  *
  * CPUMAP and XSKMAP keep their entries and give the kernel's verdict; a packet that is sent there is dropped and
  * counted (xdp_redirect) until there is something behind them.
@@ -23,9 +24,10 @@
 enum entry_state { ENTRY_NEVER, ENTRY_GONE, ENTRY_USED };
 
 struct entry {
-	uint32_t state; /* enum entry_state (atomic) */
-	uint32_t key;   /* constant while used */
-	uint64_t value; /* as programs see it: ifindex or queue size in the low half, program in the high one (atomic) */
+	uint32_t state;  /* enum entry_state (atomic) */
+	uint32_t key;    /* constant while used */
+	uint64_t target; /* key in the high half, port in the low one: a redirect reads both at once (atomic) */
+	uint64_t value;  /* as programs see it: ifindex or queue size in the low half, program in the high one (atomic) */
 };
 
 struct portmap {
@@ -93,6 +95,7 @@ static struct entry *find_room(const struct leat_bpf_map *map, uint32_t key)
 static void set_entry(struct entry *entry, uint32_t key, uint64_t value)
 {
 	__atomic_store_n(&entry->value, value, __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->target, (uint64_t)key << 32 | (uint32_t)value, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->key, key, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->state, ENTRY_USED, __ATOMIC_RELEASE);
 }
@@ -259,8 +262,12 @@ static bool portmap_target(struct leat_bpf_map *map, uint32_t key, uint32_t *por
 	const struct entry *entry = find(map, key);
 	bool dev = map->type->type == BPF_MAP_TYPE_DEVMAP || hashed(map);
 
-	*port = entry && dev ? (uint32_t)__atomic_load_n(&entry->value, __ATOMIC_RELAXED) : 0;
-	return entry;
+	uint64_t target = entry ? __atomic_load_n(&entry->target, __ATOMIC_RELAXED) : 0;
+
+	if (!entry || target >> 32 != key) /* the entry has become another key's since it was found */
+		return false;
+	*port = dev ? (uint32_t)target : 0;
+	return true;
 }
 
 #define PORTMAP(number, text, more_flags)                                                                     \

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* devmap_test.c: what programs may do with the entries of maps that packets are redirected by: read them. */
+/*
+ * devmap_test.c: what programs may do with the entries of maps that packets are redirected by: read them. And that a
+ * redirect never goes where another key's entry says.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +10,7 @@
 
 #include <cmocka.h>
 #include <leat/xdp_prog.h>
+#include <pthread.h>
 
 #include "bpf/test_run.h"
 
@@ -42,10 +46,65 @@ static void entries_are_read_only(void **state)
 	}
 }
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define CHANGES 1000000
+#else
+#define CHANGES 10000000
+#endif
+
+/* Two keys that begin their search at the same place of a table for one. */
+static const uint32_t keys[2] = { 1, 3 };
+
+struct looker {
+	struct leat_bpf_map *map;
+	uint32_t stop, wrong, hits;
+};
+
+static void *look(void *arg)
+{
+	struct looker *l = arg;
+	uint32_t port, i;
+
+	while (!__atomic_load_n(&l->stop, __ATOMIC_RELAXED)) {
+		for (i = 0; i < 2; i++) {
+			if (!l->map->type->target(l->map, keys[i], &port))
+				continue;
+			l->hits++;
+			l->wrong += port != keys[i] + 100;
+		}
+	}
+	return NULL;
+}
+
+static void an_entry_that_is_used_again_is_the_new_keys_only(void **state)
+{
+	struct looker l = { 0 };
+	struct test_bpf t;
+	pthread_t thread;
+	uint32_t i, port;
+
+	(void)state;
+	leat_xdp_bpf_init();
+	assert_int_equal(test_bpf_begin(&t, 0), 0);
+	assert_int_equal(test_bpf_map(&t, BPF_MAP_TYPE_DEVMAP_HASH, 4, 4, 1, 0), 0);
+	l.map = &t.map[0];
+	assert_int_equal(pthread_create(&thread, NULL, look, &l), 0);
+	for (i = 0; i < CHANGES; i++) {
+		port = keys[i % 2] + 100;
+		assert_int_equal(leat_bpf_map_update(l.map, &keys[i % 2], &port, BPF_ANY), 0);
+		assert_int_equal(leat_bpf_map_delete(l.map, &keys[i % 2]), 0);
+	}
+	__atomic_store_n(&l.stop, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	assert_int_equal(l.wrong, 0);
+	test_bpf_end(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(entries_are_read_only),
+		cmocka_unit_test(an_entry_that_is_used_again_is_the_new_keys_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
