@@ -14,6 +14,7 @@
 #include "bpf/contract.h"
 #include "bpf/env.h"
 #include "bpf/map.h"
+#include "bpf/map_mem.h"
 #include "bpf/ringbuf.h"
 #include "bpf/trace.h"
 
@@ -57,13 +58,28 @@ HELPER(map_lookup_elem)
 	return map->type->lookup ? (uint64_t)(uintptr_t)map->type->lookup(map, mem_of(a2), run->cpu) : 0;
 }
 
+/**
+ * The key, copied to @own if it lies where others can write: a map reads it twice, to find the place and to keep it,
+ * and an element that stands at another key's place could not be found again, nor taken out.
+ */
+static const void *private_key(const struct leat_bpf_run *run, const struct leat_bpf_map *map, uint64_t key, void *own)
+{
+	uint64_t stack = (uint64_t)(uintptr_t)run->stack;
+
+	if (leat_likely(key - stack < (uint64_t)LEAT_BPF_FRAMES_MAX * LEAT_BPF_STACK_SIZE))
+		return mem_of(key);
+	return memcpy(own, mem_of(key), map->key_size);
+}
+
 HELPER(map_update_elem)
 {
 	struct leat_bpf_map *map = map_of(a1);
 
-	if (leat_unlikely(!map->type->update || !writable(map)))
+	uint64_t key[LEAT_BPF_KEY_MAX / sizeof(uint64_t)];
+
+	if (leat_unlikely(!map->type->update || !writable(map) || map->key_size > sizeof(key)))
 		return error(-EPERM);
-	return error(map->type->update(map, mem_of(a2), mem_of(a3), a4, run->cpu));
+	return error(map->type->update(map, private_key(run, map, a2, key), mem_of(a3), a4, run->cpu));
 }
 
 HELPER(map_delete_elem)
