@@ -127,12 +127,32 @@ static int open_object(struct loader *l, const char *path)
 	return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
 }
 
+/*
+ * As the file of a kernel, or as a section of an ELF file; what is in it leat-load finds out. A device (/dev/null) is
+ * for having none.
+ */
+static bool is_btf(int fd)
+{
+	static const uint16_t magic = 0xeb9f;
+	uint8_t head[4];
+	struct stat st;
+
+	if (!fstat(fd, &st) && S_ISCHR(st.st_mode))
+		return true;
+	return pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+	       (!memcmp(head, &magic, sizeof(magic)) || !memcmp(head, "\177ELF", sizeof(head)));
+}
+
 static int open_btf(struct loader *l, const char *path)
 {
 	int err = keep(l, BTF, open(path ? path : KERNEL_BTF, O_RDONLY | O_CLOEXEC | O_NOCTTY));
 
-	if (!err)
+	if (!err && (!path || is_btf(l->fd[BTF])))
 		return 0;
+	if (!err) {
+		leat_diag_add(l->diag, "%s: is no BTF of a kernel", path);
+		return -EINVAL;
+	}
 	if (path) {
 		leat_diag_add(l->diag, "the kernel's BTF %s cannot be opened: %s", path, strerror(-err));
 		return err;

@@ -5,10 +5,12 @@
  * stand in its program arrays, and so on. Control thread.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/heap.h"
 #include "base/suggest.h"
+#include "bpf/names.h"
 #include "bpf/object.h"
 
 /* What is needed, by number. */
@@ -112,27 +114,39 @@ static int choose(struct needs *needs, const char *name, struct leat_diag *diag)
 /* ---- maps ---- */
 
 /* Says that we have no such maps, at the first instruction that names this one. */
+/* "sockmap (15)" */
+static void name_type(uint32_t type, char *text, size_t size)
+{
+	const char *name = leat_bpf_map_type_name(type);
+
+	if (name)
+		snprintf(text, size, "%s (%u)", name, type);
+	else
+		snprintf(text, size, "%u", type);
+}
+
 static int refuse_type(const struct needs *needs, uint32_t number, struct leat_diag *diag)
 {
 	const struct leat_image_map *map = leat_object_image_map(needs->obj, number);
 	const char *name = leat_image_string(needs->obj->head, map->name);
 	const struct leat_bpf_prog *prog;
-	char source[512];
+	char source[512], type[48];
 	uint32_t i, j;
 
+	name_type(map->type, type, sizeof(type));
 	for (i = 0; i < needs->obj->n_progs; i++) {
 		prog = &needs->obj->prog[i];
 		for (j = 0; needs->prog[i] && j < prog->n_insns; j += is_wide(&prog->insn[j]) ? 2 : 1) {
 			if (map_of(&prog->insn[j]) != (int)number)
 				continue;
 			leat_bpf_prog_source(prog, j, source, sizeof(source));
-			leat_diag_add(diag, "%s: instruction %u%s%s%s: uses map '%s' of type %u, which leat does not "
+			leat_diag_add(diag, "%s: instruction %u%s%s%s: uses map '%s' of type %s, which leat does not "
 				      "have", prog->name, j, *source ? " (" : "", source, *source ? ")" : "", name,
-				      map->type);
+				      type);
 			return -EOPNOTSUPP;
 		}
 	}
-	leat_diag_add(diag, "map '%s' has type %u, which leat does not have", name, map->type);
+	leat_diag_add(diag, "map '%s' has type %s, which leat does not have", name, type);
 	return -EOPNOTSUPP;
 }
 

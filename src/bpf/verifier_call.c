@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "bpf/names.h"
+
 /** What is known of a call while its arguments are looked at. */
 struct call {
 	const struct leat_bpf_helper *helper;
@@ -376,11 +378,13 @@ static int push_callback(struct leat_verifier *v, const struct call *call)
 static int refuse_unknown(struct leat_verifier *v)
 {
 	const struct bpf_insn *insn = leat_vinsn(v);
+	const char *name = leat_bpf_helper_name(insn->imm);
 
 	if (insn->imm == LEAT_IMAGE_POISON)
 		return leat_verify_refuse(v, v->state->pc, 0,
 					  "what it needs of the kernel (CO-RE) was not found in the kernel's BTF");
-	return leat_verify_refuse(v, v->state->pc, 0, "helper number %d is unknown", insn->imm);
+	return leat_verify_refuse(v, v->state->pc, 0, name ? "helper number %d is unknown: bpf_%s" :
+				  "helper number %d is unknown", insn->imm, name);
 }
 
 static int call_helper(struct leat_verifier *v)
