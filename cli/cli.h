@@ -28,6 +28,8 @@ struct command {
 	int (*run)(int argc, char **argv, const struct command *self);
 };
 
+/** Flushes standard output; false when it cannot be written, which main() says in the end. */
+bool output_flush(void);
 int run_command(int argc, char **argv, const struct command *self);
 extern const char run_help[];
 /** Prints what is in @diag to standard error, or @rc about @file when nothing is. */

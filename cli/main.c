@@ -5,6 +5,7 @@
  */
 #include "cli.h"
 
+#include <errno.h>
 #include <leat/version.h>
 #include <string.h>
 
@@ -86,7 +87,26 @@ static int print_version(void)
 	return EXIT_GOOD;
 }
 
-int main(int argc, char **argv)
+static int output_errno; /* of standard output, as far as it is known */
+
+bool output_flush(void)
+{
+	if (fflush(stdout))
+		output_errno = errno;
+	return !ferror(stdout);
+}
+
+/* What was printed must have arrived. */
+static int finish(int code)
+{
+	if (output_flush())
+		return code;
+	fprintf(stderr, "leat: standard output cannot be written%s%s\n", output_errno ? ": " : "",
+		output_errno ? strerror(output_errno) : "");
+	return code ? code : EXIT_CONFIG;
+}
+
+static int run(int argc, char **argv)
 {
 	const struct command *command;
 	const char *word;
@@ -106,4 +126,9 @@ int main(int argc, char **argv)
 	if (!command)
 		return unknown(word[0] == '-' ? "option" : "command", word);
 	return command->run(argc - 1, argv + 1, command);
+}
+
+int main(int argc, char **argv)
+{
+	return finish(run(argc, argv));
 }

@@ -33,8 +33,8 @@ const char replay_help[] =
 	"                          values, JSON; in a program array V is the name of a program\n"
 	"  -m, --map FILE.json     the same from a file: {\"NAME\": [{\"key\": K, \"value\": V}, ...], ...}\n"
 	"  -s, --set VAR=VALUE     set a global variable: limit=5, cfg.limit=5, table[3]=5\n"
-	"  -e, --event MAP=STRUCT  print the records of MAP as that struct (else as struct event, if its size fits,\n"
-	"                          or in hexadecimal)\n"
+	"  -e, --event MAP=STRUCT  print the records of MAP as that struct (else as struct event), or in hexadecimal\n"
+	"                          if they have another size\n"
 	"      --verdicts          one line for each packet: number, time, length, verdict, where it is redirected\n"
 	"  -j, --json              print one JSON object\n"
 	"      --seed N            of random numbers and hash tables (1)\n"
@@ -50,6 +50,8 @@ const char replay_help[] =
 	"  2  the command line is wrong\n"
 	"  4  the capture is corrupt or not of Ethernet packets; what stands before the fault was run\n"
 	"  6  the program was ended by traps\n";
+
+#define KEEP_DEFAULT (1u << LEAT_XDP_PASS | 1u << LEAT_XDP_TX | 1u << LEAT_XDP_REDIRECT)
 
 static const char tool[] = "leat replay";
 
@@ -117,7 +119,7 @@ static int parse_keep(const char *text, uint32_t *keep)
 					 "verdicts are aborted, drop, pass, tx and redirect, separated by commas");
 		*keep |= 1u << i;
 	}
-	return EXIT_GOOD;
+	return *keep ? EXIT_GOOD : bad_value("keep", "names no verdict");
 }
 
 /* Where the texts of options go. */
@@ -207,6 +209,10 @@ static int parse_args(int argc, char **argv, struct replay_opts *opts, bool *don
 		return usage_error("more than OBJ.o and IN.pcap");
 	opts->object = argv[optind];
 	opts->capture = argv[optind + 1];
+	if (opts->keep && !opts->out)
+		return bad_value("keep", "says which packets --output writes, which is missing");
+	if (!opts->keep)
+		opts->keep = KEEP_DEFAULT;
 	return check_words(opts);
 }
 
@@ -324,6 +330,8 @@ static int load_object(struct replay *r)
 	leat_diag_at(r->diag, r->opts->object, 0, 0, NULL);
 	if (!err)
 		err = leat_bpf_object_load(r->obj, needs_all(r) ? NULL : leat_bpf_prog_name(r->prog), r->diag);
+	if (!err)
+		err = replay_check_events(r);
 	return err ? err : replay_fill_maps(r);
 }
 
@@ -340,10 +348,8 @@ static int run_loaded(struct replay *r)
 		return EXIT_CONFIG;
 	}
 	code = replay_run_capture(r);
-	if (!report_finish(r, &trapped)) {
-		fprintf(stderr, "%s: the report could not be written\n", tool);
+	if (!report_finish(r, &trapped))
 		code = code > EXIT_CONFIG ? code : EXIT_CONFIG;
-	}
 	report_destroy(r->report);
 	return trapped ? EXIT_TRAPS : code;
 }
@@ -379,7 +385,6 @@ int replay_command(int argc, char **argv, const struct command *self)
 	struct replay_opts opts = {
 		.seed = 1,
 		.ifindex = 1,
-		.keep = 1u << LEAT_XDP_PASS | 1u << LEAT_XDP_TX | 1u << LEAT_XDP_REDIRECT,
 	};
 	struct replay r = { .opts = &opts };
 	bool done = false;

@@ -24,7 +24,7 @@ struct replay_opts {
 	bool verdicts, json;
 	uint64_t seed;
 	uint32_t cpu, ifindex, queue;
-	uint32_t keep; /* bit per verdict whose packets are written */
+	uint32_t keep; /* bit per verdict whose packets are written; 0: not said */
 };
 
 /* Why a packet was passed over. */
@@ -62,6 +62,8 @@ struct replay {
 
 /** Does all --map options. Returns 0 or a negative errno, with what is wrong in the diag. */
 int replay_fill_maps(struct replay *r);
+/** Whether maps and structs of all --event options exist. Returns as above. */
+int replay_check_events(struct replay *r);
 
 /* ---- replay_packets.c ---- */
 
@@ -70,13 +72,15 @@ int replay_run_capture(struct replay *r);
 
 /* ---- replay_report.c ---- */
 
-/** Opens the report, and says what maps hold before the run. NULL when memory is out. */
+/** Makes a report, which says nothing yet. NULL when memory is out. */
 struct report *report_create(struct replay *r);
+/** Begins it: says what maps hold before the run. */
+void report_begin(struct replay *r);
 /** The verdict on the packet that was run last; its records in rings are taken and told, too. */
 void report_packet(struct replay *r, uint32_t verdict);
 /** A line that the program traced. */
 void report_trace(void *arg, const char *line);
-/** Says the rest; false when it could not be written. Returns whether programs trapped in *@trapped. */
+/** Says the rest, if it was begun; false when it could not be written. Whether programs trapped goes to *@trapped. */
 bool report_finish(struct replay *r, bool *trapped);
 void report_destroy(struct report *report);
 

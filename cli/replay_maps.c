@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * replay_maps.c: what maps hold before the run: `--map NAME='KEY=VALUE,...'` and `--map FILE.json`. A file may be what
- * `leat replay --json` printed under maps_before or maps_after. The value of a per-CPU map is every CPU's, unless there
- * is a list of them ("values").
+ * `leat replay --json` printed, as a whole (its maps_after is taken) or what stands under maps_before or maps_after. The
+ * value of a per-CPU map is every CPU's, unless there is a list of them ("values"). Also what --event says of maps.
  */
 #include "replay.h"
 
@@ -274,6 +274,14 @@ static char *read_file(const char *path, struct leat_diag *diag)
 	return text;
 }
 
+/* Of a whole output of --json, what maps held in the end. */
+static json_t *maps_in(json_t *json)
+{
+	json_t *after = json_object_get(json, "maps_after");
+
+	return json_is_object(after) && json_is_object(json_object_get(json, "maps_before")) ? after : json;
+}
+
 static int fill_from_file(struct replay *r, const char *path)
 {
 	json_t *json = NULL;
@@ -292,13 +300,49 @@ static int fill_from_file(struct replay *r, const char *path)
 		leat_diag_add(r->diag, "must be {\"MAP\": [{\"key\": ..., \"value\": ...}, ...], ...}");
 		err = -EINVAL;
 	}
-	json_object_foreach(json, name, list) {
+	json_object_foreach(maps_in(json), name, list) {
 		err = fill_from_list(r, path, name, json_is_object(list) ? json_object_get(list, "elements") : list);
 		if (err)
 			break;
 	}
 	json_decref(json);
 	return err;
+}
+
+static int check_event(struct replay *r, const char *word)
+{
+	size_t len = strcspn(word, "=");
+	struct leat_bpf_map_info info;
+	struct leat_bpf_map *map;
+	char name[64];
+
+	snprintf(name, sizeof(name), "%.*s", (int)(len < sizeof(name) ? len : sizeof(name)), word);
+	leat_diag_at(r->diag, NULL, 0, 0, name);
+	map = leat_bpf_object_map_find(r->obj, name);
+	if (!map)
+		return no_map(r, name);
+	leat_bpf_map_info(map, &info);
+	if (!replay_is_ring(&info)) {
+		leat_diag_add(r->diag, "a map of type %s has no records: --event is for ringbuf and perf_event_array",
+			      info.type_name);
+		return -EINVAL;
+	}
+	if (leat_bpf_object_type_size(r->obj, word + len + 1))
+		return 0;
+	leat_diag_add(r->diag, "the object's BTF has no struct '%.64s'", word + len + 1);
+	return -ENOENT;
+}
+
+int replay_check_events(struct replay *r)
+{
+	unsigned int i;
+	int err, first = 0;
+
+	for (i = 0; i < r->opts->events.n; i++) {
+		err = check_event(r, r->opts->events.word[i]); /* has its =: the command line was checked */
+		first = first ? first : err;
+	}
+	return first;
 }
 
 int replay_fill_maps(struct replay *r)

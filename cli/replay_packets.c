@@ -11,6 +11,7 @@
 #include <pcap/pcap.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define NSEC_PER_SEC UINT64_C(1000000000)
@@ -80,33 +81,59 @@ static int open_input(struct stage *s)
 	return EXIT_FAILED;
 }
 
-static int open_output(struct stage *s)
+/* Whether writing @path would destroy the capture that is being read. */
+static bool is_input(const struct stage *s, const char *path)
 {
-	const char *path = s->r->opts->out;
+	bool std = !strcmp(path, "-");
+	struct stat in, out;
 
-	if (!path)
+	return !fstat(fileno(pcap_file(s->in)), &in) && S_ISREG(in.st_mode) &&
+	       !(std ? fstat(STDOUT_FILENO, &out) : stat(path, &out)) && in.st_dev == out.st_dev &&
+	       in.st_ino == out.st_ino;
+}
+
+/* Every packet is flushed by itself, so that those that are counted as written are. */
+static int flush_output(struct stage *s)
+{
+	if (!pcap_dump_flush(s->dump) && !ferror(pcap_dump_file(s->dump)))
 		return EXIT_GOOD;
-	s->out = pcap_open_dead_with_tstamp_precision(DLT_EN10MB, PCAP_SNAPLEN, PCAP_TSTAMP_PRECISION_NANO);
-	s->dump = s->out ? pcap_dump_open(s->out, path) : NULL;
-	if (s->dump)
-		return EXIT_GOOD;
-	fprintf(stderr, "%s\n", s->out ? pcap_geterr(s->out) : "leat replay: out of memory");
+	fprintf(stderr, "%s: cannot be written: %s\n", s->r->opts->out, strerror(errno));
 	return EXIT_CONFIG;
 }
 
-static int close_captures(struct stage *s)
+static int open_output(struct stage *s)
 {
-	bool good = !s->dump || (!pcap_dump_flush(s->dump) && !ferror(pcap_dump_file(s->dump)));
+	const char *path = s->r->opts->out;
+	FILE *file;
 
-	if (!good)
-		fprintf(stderr, "%s: cannot be written\n", s->r->opts->out);
+	if (!path)
+		return EXIT_GOOD;
+	if (is_input(s, path)) {
+		fprintf(stderr, "%s: is the capture that is read\n", path);
+		return EXIT_CONFIG;
+	}
+	s->out = pcap_open_dead_with_tstamp_precision(DLT_EN10MB, PCAP_SNAPLEN, PCAP_TSTAMP_PRECISION_NANO);
+	file = strcmp(path, "-") != 0 ? fopen(path, "wbe") : fdopen(dup(STDOUT_FILENO), "wb");
+	if (!file) {
+		fprintf(stderr, "%s: %s\n", path, strerror(errno));
+		return EXIT_CONFIG;
+	}
+	s->dump = s->out ? pcap_dump_fopen(s->out, file) : NULL;
+	if (s->dump)
+		return flush_output(s);
+	fprintf(stderr, "%s: %s\n", path, s->out ? pcap_geterr(s->out) : "out of memory");
+	fclose(file);
+	return EXIT_CONFIG;
+}
+
+static void close_captures(struct stage *s)
+{
 	if (s->dump)
 		pcap_dump_close(s->dump);
 	if (s->out)
 		pcap_close(s->out);
 	if (s->in)
 		pcap_close(s->in);
-	return good ? EXIT_GOOD : EXIT_CONFIG;
 }
 
 /* ---- packets ---- */
@@ -127,13 +154,16 @@ static bool is_usable(struct replay *r, const struct pcap_pkthdr *hdr)
 	return why == SKIP_REASONS;
 }
 
-static void write_packet(struct stage *s, const struct pcap_pkthdr *hdr, const struct leat_xdp_buff *xdp)
+static int write_packet(struct stage *s, const struct pcap_pkthdr *hdr, const struct leat_xdp_buff *xdp)
 {
 	struct pcap_pkthdr out = *hdr;
 
 	out.caplen = out.len = (uint32_t)(xdp->data_end - xdp->data);
 	pcap_dump((uint8_t *)s->dump, &out, xdp->data);
+	if (flush_output(s))
+		return EXIT_CONFIG;
 	s->r->counts.written++;
+	return EXIT_GOOD;
 }
 
 static void count_verdict(struct replay *r, uint32_t verdict)
@@ -152,6 +182,7 @@ static int run_packet(struct stage *s, const struct pcap_pkthdr *hdr, const uint
 	struct replay *r = s->r;
 	struct leat_xdp_buff xdp;
 	struct leat_run run;
+	int code = EXIT_GOOD;
 
 	run = leat_page_pool_alloc(s->pool, LEAT_GRANULES(size > BUFFER_MIN ? size : BUFFER_MIN));
 	if (leat_run_is_none(run)) {
@@ -169,9 +200,9 @@ static int run_packet(struct stage *s, const struct pcap_pkthdr *hdr, const uint
 	count_verdict(r, verdict);
 	report_packet(r, verdict);
 	if (s->dump && r->opts->keep & 1u << (verdict < LEAT_XDP_ACTIONS ? verdict : LEAT_XDP_ABORTED))
-		write_packet(s, hdr, &xdp);
+		code = write_packet(s, hdr, &xdp);
 	leat_run_put(run);
-	return EXIT_GOOD;
+	return code;
 }
 
 static int run_all(struct stage *s)
@@ -198,16 +229,18 @@ static int run_all(struct stage *s)
 int replay_run_capture(struct replay *r)
 {
 	struct stage s = { .r = r, .rxq = { .port = r->opts->ifindex, .queue = r->opts->queue } };
-	int code = EXIT_CONFIG, closed;
+	int code = EXIT_CONFIG;
 
 	if (!memory_init(&s)) {
 		code = open_input(&s);
 		if (!code)
 			code = open_output(&s);
-		if (!code)
+		if (!code) {
+			report_begin(r);
 			code = run_all(&s);
+		}
 	}
-	closed = close_captures(&s);
+	close_captures(&s);
 	memory_fini(&s);
-	return code > closed ? code : closed;
+	return code;
 }

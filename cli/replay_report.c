@@ -24,6 +24,7 @@ struct list {
 struct report {
 	FILE *out;
 	bool json;
+	bool begun;
 	struct json_out top;
 	struct list verdicts, events, traces;
 };
@@ -101,10 +102,11 @@ static void json_state(struct replay *r, const char *maps, const char *names, en
 	json_close(j, '}');
 }
 
-static void say_before(struct replay *r)
+void report_begin(struct replay *r)
 {
 	struct report *report = r->report;
 
+	report->begun = true;
 	if (!report->json) {
 		fprintf(report->out, "program %s (%s) of %s\n", leat_bpf_prog_name(r->prog),
 			leat_bpf_prog_section(r->prog), r->opts->object);
@@ -132,8 +134,6 @@ struct report *report_create(struct replay *r)
 		report_destroy(report);
 		return NULL;
 	}
-	r->report = report;
-	say_before(r);
 	return report;
 }
 
@@ -161,30 +161,25 @@ struct record {
 	struct leat_bpf_map_info info;
 };
 
-/* The struct that --event names for a map, else "event". *@named says which. */
-static const char *type_of_event(const struct replay *r, const char *map, bool *named)
+/* The struct that --event names for a map, else "event". */
+static const char *type_of_event(const struct replay *r, const char *map)
 {
 	const struct replay_words *events = &r->opts->events;
 	size_t len = strlen(map);
 	unsigned int i;
 
 	for (i = 0; i < events->n; i++)
-		if (!strncmp(events->word[i], map, len) && events->word[i][len] == '=') {
-			*named = true;
+		if (!strncmp(events->word[i], map, len) && events->word[i][len] == '=')
 			return events->word[i] + len + 1;
-		}
-	*named = false;
 	return "event";
 }
 
-/* Its JSON text, free() it; NULL when memory is out. */
+/* Its JSON text: as the struct if it has its size, else in hexadecimal. free() it; NULL when memory is out. */
 static char *record_text(const struct record *record, const void *data, uint32_t size)
 {
 	const struct leat_bpf_object *obj = record->r->obj;
-	bool named;
-	const char *type = type_of_event(record->r, record->info.name, &named);
-	uint32_t own = leat_bpf_object_type_size(obj, type);
-	bool typed = own && (named ? own <= size : own == size);
+	const char *type = type_of_event(record->r, record->info.name);
+	bool typed = size && leat_bpf_object_type_size(obj, type) == size;
 	int len = typed ? leat_bpf_object_format(obj, type, data, size, NULL, 0) :
 			  leat_btf_format(NULL, 0, data, size, NULL, 0);
 	char *text = len < 0 ? strdup("\"too long\"") : malloc((size_t)len + 1);
@@ -437,6 +432,8 @@ bool report_finish(struct replay *r, bool *trapped)
 {
 	struct report *report = r->report;
 
+	if (!report->begun)
+		return true;
 	if (report->json) {
 		*trapped = finish_json(r);
 	} else {
@@ -445,5 +442,5 @@ bool report_finish(struct replay *r, bool *trapped)
 		*trapped = tell_traps(r);
 		print_state(r, "maps after:", DUMP_VARIABLES_NOT_CONST);
 	}
-	return !fflush(report->out) && !ferror(report->out);
+	return report->out == stdout ? output_flush() : !fflush(report->out) && !ferror(report->out);
 }

@@ -364,7 +364,7 @@ static int finish(struct run *run)
 	table_print_totals(run->dp, (double)(ended - run->begun) / (double)NSEC_PER_SEC, pools);
 	free(pools);
 	printf("buffers outstanding: %llu\n", (unsigned long long)outstanding);
-	fflush(stdout);
+	output_flush();
 	return judge(run, outstanding);
 }
 

@@ -362,7 +362,7 @@ bool table_draw(struct table *table, const char *note)
 			printf("%s\n", text);
 	}
 	free(text);
-	return !fflush(stdout) && !ferror(stdout);
+	return output_flush();
 }
 
 /* ---- totals ---- */

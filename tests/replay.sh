@@ -34,6 +34,7 @@ capture("odd.pcap", [b"short", bytes(14), bytes(40000)])
 capture("snapped.pcap", packets, 60)
 capture("loop.pcap", packets, link=0)
 capture("none.pcap", [])
+capture("big.pcap", [udp(53, 200)] * 4000)
 data = open("in.pcap", "rb").read()
 open("cut.pcap", "wb").write(data[:-1])
 open("text.pcap", "wb").write(b"this is not a capture at all")
@@ -195,7 +196,7 @@ maps before:
     16777226: {"mood": "WILD", "mac": [2, 0, 0, 0, 0, 1], "name": "a,b=\"c"}
     67305985: {"mood": "CALM", "mac": [0, 0, 0, 0, 0, 0], "name": ""}
   .rodata: {"cfg": {"limit": 50, "step": 3, "on": 0, "name": ""}, "sample.____fmt": "length %d of \"%s\""}
-  .bss: {"table": [0, 0, 0, 9], "random": 0, "sample_type": "0x0000000000000000"}
+  .bss: {"table": [0, 0, 0, 9], "random": 0, "sample_type": "0x0000000000000000", "packet_sample_type": "0x0000000000000000"}
 packets: 5, 320 bytes
   aborted            0
   drop               5
@@ -211,7 +212,7 @@ maps after:
   settings (hash, 2 elements)
     16777226: {"mood": "WILD", "mac": [2, 0, 0, 0, 0, 1], "name": "a,b=\"c"}
     67305985: {"mood": "CALM", "mac": [0, 0, 0, 0, 0, 0], "name": ""}
-  .bss: {"table": [3, 2, 0, 9], "random": $random, "sample_type": "0x0000000000000000"}
+  .bss: {"table": [3, 2, 0, 9], "random": $random, "sample_type": "0x0000000000000000", "packet_sample_type": "0x0000000000000000"}
 TEXT
 
 for args in '--prog count' '--prog count --seed 2' '--prog sample --verdicts' '--prog route --map ports=7=3'; do
@@ -251,6 +252,13 @@ claim 'maps filled from a file' diff should values
 mv out once
 replay 0 $many in.pcap --prog count --map again.json --cpu 1 --json
 claim 'what was printed fills maps again' cmp once out
+replay 0 $many in.pcap --prog count --map once --cpu 1 --json
+python3 - once out >is <<'PYTHON'
+import json, sys
+first, second = (json.load(open(path)) for path in sys.argv[1:])
+print(first["maps_after"] == second["maps_before"])
+PYTHON
+equal 'a whole output does, too, with what maps held in the end' "$(cat is)" True
 
 # ---- other verdicts, records, traces ----
 
@@ -266,8 +274,11 @@ replay 0 $many in.pcap -p forget --verdicts
 claim 'where a helper said' grep -q '^packet 2: .*: redirect to port 5$' out
 claim 'no helper said where: not what was said before' grep -q '^packet 3: .*: redirect to nowhere$' out
 claim 'a miss takes back what was said' grep -q '^packet 5: .*: redirect to nowhere$' out
-replay 0 $many in.pcap -p sample -e samples=sample --queue 2 --ifindex 9
-claim 'a perf event by its struct' grep -qx 'packet 5: samples (12 bytes): {"length": 142, "port": 9, "queue": 2}' out
+replay 0 $many in.pcap -p sample -e samples=packet_sample --queue 2 --ifindex 9
+claim 'a perf event by its struct' \
+	grep -qx 'packet 5: samples (12 bytes): {"sample": {"length": 142, "port": 9, "queue": 2}, "packet": \[2, 0, 0, 0\]}' out
+replay 0 $many in.pcap -p sample -e samples=sample
+claim 'a struct of another size is not forced on it' grep -q '^packet 5: samples (12 bytes): "8e:' out
 claim 'a trace' grep -q '^packet 5: trace: length 142 of "a.*b"$' out
 replay 0 $many in.pcap -p sample --ifindex 9
 claim 'without a struct: bytes, the packet behind them' \
@@ -305,9 +316,19 @@ replay 0 $large in.pcap -p use_large --cpu 1
 claim 'of a large array, the element that was written' grep -q '^    200000: {"first": 5, ' out
 equal 'and no other' "$(grep -c '^    [0-9]*: ' out)" 2
 claim 'of a large per-CPU array as well' grep -qx '    1000000: cpu0 0, cpu1 5, sum 5' out
+replay 0 $large in.pcap -p record
+claim 'a record of the size of struct event' grep -qx 'packet 5: records (8 bytes): {"number": 1}' out
+claim 'one of another size' grep -qx 'packet 5: records (16 bytes): "01:00:00:.*' out
+mv out once
+replay 0 $large in.pcap -p record -e records=event
+claim 'the same when the struct is named' cmp once out
 replay 1 $large in.pcap -p use_huge
 says 'an array for which there is no memory' "more than half of this machine's memory"
 claim 'no report of it' [ ! -s out ]
+replay 1 $large in.pcap -p look_up
+says 'a map type that is not there has its name' "map 'socks' of type sockmap (15)"
+replay 1 $large in.pcap -p task
+says 'so has a helper' 'helper number 35 is unknown: bpf_get_current_task'
 
 # ---- captures that are not good ----
 
@@ -324,6 +345,12 @@ replay 4 "$examples/reflect.bpf.o" loop.pcap
 says 'not Ethernet' 'link type'
 replay 1 "$examples/reflect.bpf.o" nowhere.pcap
 says 'no such capture' 'nowhere.pcap: No such file'
+for file in nowhere text empty loop; do
+	code=0
+	"$LEAT_BIN" replay "$examples/reflect.bpf.o" $file.pcap --json >out 2>err || code=$?
+	deny "$file.pcap: fails" [ "$code" = 0 ]
+	claim "$file.pcap: no report" [ ! -s out ]
+done
 replay 0 "$examples/reflect.bpf.o" none.pcap
 claim 'a capture without packets' grep -qx 'packets: 0, 0 bytes' out
 replay 0 "$examples/reflect.bpf.o" odd.pcap
@@ -333,11 +360,27 @@ claim 'what is longer than a buffer is passed over' grep -q '^passed over: 1 ove
 replay 0 "$examples/reflect.bpf.o" snapped.pcap
 claim 'half packets are passed over' grep -q '^passed over: 1 truncated' out
 replay 1 "$examples/reflect.bpf.o" in.pcap -o nowhere/out.pcap
-says 'an output that cannot be' 'nowhere/out.pcap'
+says 'an output that cannot be' 'nowhere/out.pcap: No such file'
+claim 'no report then' [ ! -s out ]
 if [ -c /dev/full ]; then
 	replay 1 "$examples/reflect.bpf.o" in.pcap -o /dev/full
-	says 'a full disk' '/dev/full: cannot be written'
+	says 'a full disk' '/dev/full: cannot be written: No space left'
+	for args in 'replay --help' 'run --help' 'help' '--help' '--version' \
+		"replay $examples/reflect.bpf.o in.pcap" "replay $examples/reflect.bpf.o in.pcap --json" \
+		"run --check $top/examples/quickstart.yaml" "run --duration 10ms $top/examples/quickstart.yaml"; do
+		code=0
+		LEAT_OBJECT_PATH=$examples "$LEAT_BIN" $args >/dev/full 2>err || code=$?
+		equal "leat $args to a full disk: exit code" "$code" 1
+		says "leat $args to a full disk: why" 'No space left on device'
+	done
 fi
+code=0
+(trap '' XFSZ && ulimit -f 512 && exec "$LEAT_BIN" replay "$examples/reflect.bpf.o" big.pcap -o small.pcap) 2>err |
+	cat >out
+says 'a file that cannot grow' 'small.pcap: cannot be written: File too large'
+equal 'what was written is counted' "$(sed -n 's/^written: //p' out)" $((($(wc -c <small.pcap) - 24) / 258))
+deny 'nothing is run then' grep -q '^packets: 4000, ' out
+claim 'the report is complete' grep -qx '  redirect           0' out
 
 # ---- mistakes ----
 
@@ -384,6 +427,12 @@ for text in '{' '[1]' '"x"' '' '{"counts": [], "counts": []}'; do
 	mistake 'bad.json: ' -p count --map bad.json
 done
 mistake 'must be a whole number' -p count --map 'counts={"a":99}=1'
+mistake "the program uses no map 'smples' (did you mean 'samples'?)" -p sample -e smples=sample
+mistake "samples: the object's BTF has no struct 'smple'" -p sample -e samples=smple
+mistake 'counts: a map of type array has no records' -p count -e counts=sample
+mistake 'text.pcap: is no BTF of a kernel' -p count --btf text.pcap
+mistake 'empty.pcap: is no BTF of a kernel' -p count --btf empty.pcap
+mistake '.: is no BTF of a kernel' -p count --btf .
 replay 1 nowhere.o in.pcap
 says 'no such object' 'nowhere.o'
 replay 1 in.pcap in.pcap
@@ -408,6 +457,8 @@ usage 'MAP=STRUCT' a.o b --event x
 usage '--cpu: must be 0..31' a.o b --cpu 32
 usage '--seed' a.o b --seed x
 usage '--keep' a.o b --keep some
+usage '--keep: ' a.o b --keep pass
+usage '--keep: names no verdict' a.o b -o c --keep=
 usage 'unrecognized' a.o b --fast
 "$LEAT_BIN" replay --help >out
 claim '--help says the exit codes' grep -q '^  6  ' out

@@ -32,6 +32,12 @@ struct sample {
 };
 const struct sample *sample_type;
 
+struct packet_sample {
+	struct sample sample;
+	__u8 packet[4];
+};
+const struct packet_sample *packet_sample_type;
+
 struct cfg {
 	__u32 limit;
 	__u32 step : 4, on : 1;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* replay_large.bpf.c: arrays that are large and hardly used, and records of several sizes. */
+/*
+ * replay_large.bpf.c: arrays that are large and hardly used, records of several sizes, and a helper and a map that no
+ * program of ours may use.
+ */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_helpers.h>
@@ -70,6 +73,27 @@ int record(struct xdp_md *ctx)
 	bpf_ringbuf_output(&records, pair, sizeof(pair[0]), 0);
 	bpf_ringbuf_output(&records, pair, sizeof(pair), 0);
 	return XDP_PASS;
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SOCKMAP);
+	__uint(max_entries, 2);
+	__uint(key_size, 4);
+	__uint(value_size, 4);
+} socks SEC(".maps");
+
+SEC("xdp")
+int look_up(struct xdp_md *ctx)
+{
+	__u32 key = 0;
+
+	return bpf_map_lookup_elem(&socks, &key) ? XDP_PASS : XDP_DROP;
+}
+
+SEC("xdp")
+int task(struct xdp_md *ctx)
+{
+	return bpf_get_current_task() ? XDP_PASS : XDP_DROP;
 }
 
 char _license[] SEC("license") = "Dual BSD/GPL";
