@@ -27,12 +27,15 @@ enum leat_param_kind {
 };
 
 #define LEAT_PARAM_REQUIRED 0x1u
+#define LEAT_PARAM_PORT     0x2u /* STRING: name of a port, which the configuration must have */
+#define LEAT_PARAM_IFNAME   0x4u /* STRING: what the kernel takes as the name of an interface */
+#define LEAT_PARAM_STATION  0x8u /* MAC: an interface's own address, neither a group's nor all zero */
 
 /** One key. A table ends with an entry whose name is NULL. */
 struct leat_param {
 	const char *name;
 	enum leat_param_kind kind;
-	unsigned int flags;         /* LEAT_PARAM_REQUIRED */
+	unsigned int flags;         /* LEAT_PARAM_REQUIRED ... */
 	size_t offset;              /* of the value in the options struct */
 	uint64_t min, max;          /* inclusive; both 0: no limit but the type's */
 	const char *const *choices; /* CHOICE: names, NULL at the end */

@@ -209,6 +209,16 @@ static int set_duration(const struct leat_param *param, void *where, const char 
 	return rc;
 }
 
+/* What the kernel takes for the name of an interface (dev_valid_name), without '%', which it fills in by itself. */
+static bool is_ifname(const char *text)
+{
+	static const char refused[] = "/:% \t\n\v\f\r";
+	const size_t longest = 15; /* IFNAMSIZ - 1 */
+
+	return *text && strlen(text) <= longest && !text[strcspn(text, refused)] && strcmp(text, ".") != 0 &&
+	       strcmp(text, "..") != 0;
+}
+
 static int set_string(const struct leat_param *param, void *where, const char *text, struct leat_diag *diag)
 {
 	size_t len = strlen(text);
@@ -221,6 +231,11 @@ static int set_string(const struct leat_param *param, void *where, const char *t
 			leat_diag_add(diag, "must be at least %" PRIu64 " bytes long, not %zu", param->min, len);
 		else
 			leat_diag_add(diag, "must be at most %" PRIu64 " bytes long, not %zu", param->max, len);
+		return -EINVAL;
+	}
+	if (param->flags & LEAT_PARAM_IFNAME && !is_ifname(text)) {
+		leat_diag_add(diag, "'%.40s' cannot be the name of an interface: 1 to 15 bytes without spaces, '/', ':' "
+			      "and '%%', and not '.' or '..'", text);
 		return -EINVAL;
 	}
 	copy = leat_heap_strdup(text);
@@ -257,10 +272,10 @@ static int hex_digit(char c)
 
 static int set_mac(const struct leat_param *param, void *where, const char *text, struct leat_diag *diag)
 {
+	static const uint8_t none[6];
 	uint8_t mac[6];
 	unsigned int i;
 
-	(void)param;
 	if (strlen(text) != 17)
 		goto bad;
 	for (i = 0; i < 6; i++) {
@@ -269,6 +284,11 @@ static int set_mac(const struct leat_param *param, void *where, const char *text
 		if (high < 0 || low < 0 || text[3 * i + 2] != (i < 5 ? ':' : '\0'))
 			goto bad;
 		mac[i] = (uint8_t)(high << 4 | low);
+	}
+	if (param->flags & LEAT_PARAM_STATION && (mac[0] & 1 || !memcmp(mac, none, sizeof(mac)))) {
+		leat_diag_add(diag, "'%s' cannot be a port's own address: it is %s", text,
+			      mac[0] & 1 ? "a group's" : "all zero");
+		return -EINVAL;
 	}
 	memcpy(where, mac, sizeof(mac));
 	return 0;

@@ -43,6 +43,7 @@ static const struct leat_param table[] = {
 	{ FIELD(big), .kind = LEAT_PARAM_U64, .min = 1 },
 	{ FIELD(flag), .kind = LEAT_PARAM_BOOL },
 	{ FIELD(mac), .kind = LEAT_PARAM_MAC, .default_text = "02:00:00:00:00:01" },
+	{ .name = "own", .offset = offsetof(struct opts, mac), .kind = LEAT_PARAM_MAC, .flags = LEAT_PARAM_STATION },
 	{ FIELD(ip), .kind = LEAT_PARAM_IPV4 },
 	{ FIELD(wait), .kind = LEAT_PARAM_DURATION, .min = 1000000, .max = 90000000000 },
 	{ FIELD(any_time), .kind = LEAT_PARAM_DURATION },
@@ -208,6 +209,10 @@ static void addresses(void **state)
 	assert_memory_equal(opts.mac, mac, 6);
 	assert_int_equal(set(&opts, "ip", "10.0.0.1"), 0);
 	assert_memory_equal(&opts.ip, ip, 4);
+	assert_refused("own", "03:00:00:00:00:01",
+		       "'03:00:00:00:00:01' cannot be a port's own address: it is a group's");
+	assert_refused("own", "00:00:00:00:00:00",
+		       "'00:00:00:00:00:00' cannot be a port's own address: it is all zero");
 	assert_refused("mac", "02:ab:cd:ef:00", "'02:ab:cd:ef:00' is not a MAC address (like 02:00:00:00:00:01)");
 	assert_refused("mac", "02:ab:cd:ef:00:0g", "'02:ab:cd:ef:00:0g' is not a MAC address (like 02:00:00:00:00:01)");
 	assert_refused("mac", "02-ab-cd-ef-00-01", "'02-ab-cd-ef-00-01' is not a MAC address (like 02:00:00:00:00:01)");

@@ -43,9 +43,10 @@ static unsigned int edit_distance(const char *a, const char *b)
 void leat_suggest_try(struct leat_suggest *s, const char *candidate)
 {
 	unsigned int distance = edit_distance(s->word, candidate);
-	size_t len = strnlen(candidate, WORD_MAX);
+	size_t typed = strnlen(s->word, WORD_MAX), len = strnlen(candidate, WORD_MAX);
 
-	if (distance > 1 + len / 4 || distance >= len)
+	/* One slip in three letters: what is farther, or very short, is another word. */
+	if (distance > (typed < len ? typed : len) / 3)
 		return;
 	if (s->best && distance >= s->distance)
 		return;

@@ -210,7 +210,7 @@ static void check_top_key(const struct leat_check *c, const struct leat_yaml_nod
 
 static void check_root(struct leat_check *c, const struct leat_yaml_node *root)
 {
-	const struct leat_yaml_node *node, *ports;
+	const struct leat_yaml_node *node;
 	size_t i;
 
 	leat_check_at(c, root ? root->pos : (struct leat_yaml_pos){ 1, 1 }, NULL, NULL, NULL);
@@ -225,16 +225,16 @@ static void check_root(struct leat_check *c, const struct leat_yaml_node *root)
 	for (node = root->first; node; node = node->next)
 		if (!node->again)
 			check_top_key(c, node);
+	c->ports = leat_yaml_get(root, "ports");
 	for (i = 0; i < N_SECTIONS && !c->rc; i++) {
 		node = leat_yaml_get(root, sections[i].name);
 		if (node)
 			sections[i].check(c, node);
 	}
-	ports = leat_yaml_get(root, "ports");
-	if (ports && (ports->n || ports->kind == LEAT_YAML_SCALAR))
+	if (c->ports && (c->ports->n || c->ports->kind == LEAT_YAML_SCALAR))
 		return;
-	leat_check_at(c, ports ? ports->key_pos : root->pos, "ports", NULL, NULL);
-	leat_diag_add(c->diag, ports ? "names no port; at least one is needed" : "is missing; at least one port is needed");
+	leat_check_at(c, c->ports ? c->ports->key_pos : root->pos, "ports", NULL, NULL);
+	leat_diag_add(c->diag, c->ports ? "names no port; at least one is needed" : "is missing; at least one port is needed");
 }
 
 int leat_config_parse(const char *text, size_t len, const char *file, struct leat_diag *diag,

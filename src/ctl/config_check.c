@@ -80,15 +80,35 @@ void leat_check_name(const struct leat_check *c, const char *section, const stru
 
 /* ---- option tables ---- */
 
+/** An option that names a port, maybe one that stands further down. */
+static void check_port_name(const struct leat_check *c, const char *name)
+{
+	struct leat_vocabulary v = { .suggest = { .word = name } };
+	const struct leat_yaml_node *node;
+
+	if (!c->ports || c->ports->kind != LEAT_YAML_MAP || leat_yaml_get(c->ports, name))
+		return;
+	for (node = c->ports->first; node; node = node->next)
+		if (!node->again)
+			leat_check_word(&v, node->key);
+	leat_check_unknown(c, "port", &v);
+}
+
 void leat_check_param(struct leat_check *c, const char *section, const char *name, const struct leat_yaml_node *node,
 		      const struct leat_param *param, void *opts)
 {
 	const char *text;
+	int rc;
 
 	leat_check_at(c, leat_check_pos(node), section, name, param->name);
 	text = leat_check_single(c, node);
-	if (text && leat_param_set(param, opts, text, c->diag) == -ENOMEM)
-		c->rc = -ENOMEM;
+	if (!text)
+		return;
+	rc = leat_param_set(param, opts, text, c->diag);
+	if (rc == -ENOMEM)
+		c->rc = rc;
+	else if (!rc && param->flags & LEAT_PARAM_PORT)
+		check_port_name(c, text);
 }
 
 static void add_unknown_key(const struct leat_check *c, const struct leat_param *table, const char *const *own_keys,

@@ -12,6 +12,7 @@
 struct leat_check {
 	struct leat_config *config;
 	struct leat_diag *diag;
+	const struct leat_yaml_node *ports; /* the section, or NULL */
 	int rc; /* -ENOMEM: nothing more is to be done */
 	unsigned int bridge_of[LEAT_PORTS_MAX]; /* by port: index of its bridge plus 1 */
 };

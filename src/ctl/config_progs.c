@@ -26,7 +26,7 @@ static void add_unknown_builtin(const struct leat_check *c, const char *name)
 	if (name)
 		leat_check_unknown(c, "built-in program", &v);
 	else
-		leat_diag_add(c->diag, "'builtin' is missing; known: %s", v.list);
+		leat_diag_add(c->diag, "'object' or 'builtin' is missing; built-in programs: %s", v.list);
 }
 
 static const struct leat_xdp_builtin *check_builtin(const struct leat_check *c, const struct leat_yaml_node *prog,
@@ -241,14 +241,18 @@ static void add_attached(struct leat_check *c, struct leat_config_attach *attach
 			 const struct leat_yaml_node *node)
 {
 	const char *text;
-	unsigned int prog;
+	unsigned int prog, i;
 
 	leat_check_at(c, leat_check_pos(node), "attach", port, NULL);
 	text = leat_check_single(c, node);
 	prog = text ? find_prog(c, text) : c->config->n_progs;
 	if (prog == c->config->n_progs)
 		return;
-	if (attach->n_progs == LEAT_XDP_CHAIN_MAX)
+	for (i = 0; i < attach->n_progs && attach->prog[i] != prog; i++)
+		;
+	if (i < attach->n_progs)
+		leat_diag_add(c->diag, "program '%s' is named twice", text);
+	else if (attach->n_progs == LEAT_XDP_CHAIN_MAX)
 		leat_diag_add(c->diag, "'%.40s' is one too many: a port takes %u programs", text, LEAT_XDP_CHAIN_MAX);
 	else
 		attach->prog[attach->n_progs++] = prog;

@@ -191,6 +191,21 @@ static void ports(void **state)
 				{ 2, 38, "ports.a.queues", "must be 1..64, not 0" },
 				{ 2, 46, "ports.a.mtu", "must be 68..9216, not 70000" },
 				{ 2, 58, "ports.a.mac", "is not a MAC address (like 02:00:00:00:00:01)" } } },
+		{ .text = "ports:\n  a: { type: veth, peer: 'no', mac: 01:00:5e:00:00:01 }\n"
+			  "  b: { type: veth, peer: a, mac: 00:00:00:00:00:00 }\n  lan: { type: veth, peer: lam }\n",
+		  .mistakes = { { 2, 26, "ports.a.peer", "unknown port 'no'; known: a, b, lan" },
+				{ 2, 37, "ports.a.mac", "cannot be a port's own address: it is a group's" },
+				{ 3, 34, "ports.b.mac", "cannot be a port's own address: it is all zero" },
+				{ 4, 28, "ports.lan.peer", "unknown port 'lam' (did you mean 'lan'?)" } } },
+		{ .text = "ports:\n  a: { type: tap, ifname: a/b }\n  b: { type: tap, ifname: '..' }\n"
+			  "  c: { type: tap, ifname: 'a b' }\n  d: { type: tap, ifname: 'tap%d' }\n"
+			  "  e: { type: tap, ifname: 'a:1', nope: 1 }\n",
+		  .mistakes = { { 2, 27, "ports.a.ifname", "'a/b' cannot be the name of an interface: 1 to 15 bytes" },
+				{ 3, 27, "ports.b.ifname", "'..' cannot be" },
+				{ 4, 27, "ports.c.ifname", "'a b' cannot be" },
+				{ 5, 27, "ports.d.ifname", "'tap%d' cannot be" },
+				{ 6, 27, "ports.e.ifname", "'a:1' cannot be" },
+				{ 6, 34, "ports.e", "unknown key 'nope'; known: type" } } },
 		{ .text = "ports:\n  a:\n    type: sink\n    type: tap\n  a: { type: tap }\n",
 		  .mistakes = { { 4, 5, "ports.a", "'type' is given twice; the first stands in line 3" },
 				{ 5, 3, "ports", "'a' is given twice; the first stands in line 2" } } },
@@ -217,7 +232,7 @@ static void programs(void **state)
 		{ .text = PORTS "programs:\n  p: pass\n  q: {}\n  r: { builtin: }\n  s: { builtin: refelct }\n"
 				"  t: { object: x.o, builtin: pass }\n  'u v': { builtin: pass }\n",
 		  .mistakes = { { 3, 6, "programs.p", "must be a mapping, like { object: " },
-				{ 4, 3, "programs.q", "'builtin' is missing; known: " },
+				{ 4, 3, "programs.q", "'object' or 'builtin' is missing; built-in programs: " },
 				{ 5, 8, "programs.r.builtin", "has no value" },
 				{ 6, 17, "programs.s.builtin", "unknown built-in program 'refelct' (did you mean 'reflect'?)" },
 				{ 7, 3, "programs.t", "either an 'object' or a 'builtin', not both" },
@@ -228,11 +243,11 @@ static void programs(void **state)
 				{ 4, 3, "programs.q", "'port' is missing" },
 				{ 5, 38, "programs.r.port", "must be 1..65535, not 65536" },
 				{ 6, 3, "programs.s", "'port' is missing" } } },
-		{ .text = PORTS "programs:\n  p: { builtin: pass, priority: 0, chain-call: [pass, flop] }\n"
+		{ .text = PORTS "programs:\n  p: { builtin: pass, priority: 0, chain-call: [pass, dorp] }\n"
 				"  q: { object: x.o, sett: {} }\n  r: { object: x.o, set: [a], maps: { m: 1 } }\n"
 				"  s: { object: [x.o], entries: { m: [1] }, chain-call: up }\n",
 		  .mistakes = { { 3, 33, "programs.p.priority", "must be 1..1000000, not 0" },
-				{ 3, 55, "programs.p.chain-call", "unknown action 'flop' (did you mean 'drop'?)" },
+				{ 3, 55, "programs.p.chain-call", "unknown action 'dorp' (did you mean 'drop'?)" },
 				{ 4, 21, "programs.q", "unknown key 'sett' (did you mean 'set'?)" },
 				{ 5, 26, "programs.r.set", "must be a mapping of names" },
 				{ 5, 42, "programs.r.maps", "'m' must be a mapping of elements" },
@@ -245,6 +260,7 @@ static void programs(void **state)
 	CHECK_ALL(all);
 }
 
+#define NOTHING(name) name ": { builtin: pass }, "
 #define PROGS "programs: { pass: { builtin: pass }, block: { builtin: drop } }\n"
 
 static void attachments(void **state)
@@ -259,8 +275,12 @@ static void attachments(void **state)
 		  .mistakes = { { 4, 7, "attach.a", "must be a single value" },
 				{ 5, 7, "attach.b", "has no value" },
 				{ 6, 3, "attach", "'a' is given twice; the first stands in line 4" } } },
-		{ .text = PORTS PROGS "attach: { a: [pass, pass, pass, pass, pass, pass, pass, pass, pass, pass, block] }\n",
-		  .mistakes = { { 3, 75, "attach.a", "'block' is one too many: a port takes 10 programs" } } },
+		{ .text = PORTS "programs: { " NOTHING("a") NOTHING("b") NOTHING("c") NOTHING("d") NOTHING("e")
+				NOTHING("f") NOTHING("g") NOTHING("h") NOTHING("i") NOTHING("j") NOTHING("k") "}\n"
+				"attach: { a: [a, b, c, d, e, f, g, h, i, j, k] }\n",
+		  .mistakes = { { 3, 45, "attach.a", "'k' is one too many: a port takes 10 programs" } } },
+		{ .text = PORTS PROGS "attach: { a: [pass, block, pass], b: [pass] }\n",
+		  .mistakes = { { 3, 28, "attach.a", "program 'pass' is named twice" } } },
 		{ .text = PORTS "attach: { a: [pass] }\n",
 		  .mistakes = { { 2, 15, "attach.a", "unknown program 'pass'; there is none" } } },
 	};
@@ -508,8 +528,39 @@ static void load_mistakes_have_lines(void **state)
 	assert_int_equal(leat_datapath_load_text(prog_text, sizeof(prog_text) - 1, "t.yaml", NULL, diag, &dp), -EINVAL);
 	assert_int_equal(leat_diag_count(diag), 2);
 	assert_int_equal(leat_diag_get(diag, 0)->line, 3);
-	assert_string_equal(leat_diag_get(diag, 1)->path, "programs.q");
+	assert_string_equal(leat_diag_get(diag, 1)->path, "programs.q.port");
 	assert_non_null(strstr(leat_diag_get(diag, 1)->message, "elsewhere"));
+	leat_diag_destroy(diag);
+}
+
+/* One run tells what is wrong with ports, links, programs and objects. */
+static void all_steps_are_tried(void **state)
+{
+	static const char text[] = "ports:\n"
+				   "  a: { type: tap, ifname: leat0, netns: n }\n"
+				   "  b: { type: tap, ifname: leat0, netns: /run/netns/n }\n"
+				   "  c: { type: tap, ifname: leat0 }\n"
+				   "  d: { type: veth, peer: c }\n"
+				   "programs:\n"
+				   "  p: { object: nowhere.o }\n"
+				   "  q: { builtin: redirect, port: b }\n"
+				   "  r: { object: elsewhere.o }\n";
+	static const struct expected mistakes[] = {
+		{ 3, 3, "ports.b", "interface 'leat0' is that of port 'a' already" },
+		{ 5, 3, "ports.d", "peer: port 'c' is a tap port, not veth" },
+		{ 7, 16, "programs.p", "there is no object 'nowhere.o' in: ., " },
+		{ 9, 16, "programs.r", "there is no object 'elsewhere.o' in: ., " },
+		{ 0, 0, NULL, NULL },
+	};
+	struct leat_diag *diag = leat_diag_create();
+	struct leat_datapath *dp = NULL;
+
+	(void)state;
+	assert_int_equal(leat_datapath_load_text(text, sizeof(text) - 1, "t.yaml", NULL, diag, &dp), -EINVAL);
+	if (!as_expected(mistakes, diag)) {
+		print_found(text, diag);
+		fail_msg("not the mistakes that were expected");
+	}
 	leat_diag_destroy(diag);
 }
 
@@ -606,6 +657,7 @@ int main(void)
 		cmocka_unit_test(takes_a_full_one),
 		cmocka_unit_test(loads_and_runs),
 		cmocka_unit_test(load_mistakes_have_lines),
+		cmocka_unit_test(all_steps_are_tried),
 		cmocka_unit_test(load_without_memory),
 		cmocka_unit_test(start_without_memory),
 		cmocka_unit_test(mistakes_without_memory),

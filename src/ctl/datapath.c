@@ -3,14 +3,15 @@
  * datapath.c: a configuration made into a datapath. Control thread.
  *
  * Making goes in the order in which things need each other: net, ports, links between ports, eBPF objects (opened,
- * tuned, loaded, filled), programs, attachments, bridges. Within each step everything is tried, so that one run tells all mistakes; a step with a mistake is the
- * last. Destruction is the reverse. The options and the programs' memory belong to the configuration, which is freed
- * last.
+ * tuned, loaded, filled), programs, attachments, bridges. Everything is tried for which there is what it needs, so that
+ * one run tells all mistakes; nobody is blamed for what somebody else lacks. Destruction is the reverse. The options
+ * and the programs' memory belong to the configuration, which is freed last.
  */
 #include <leat/datapath.h>
 
 #include "base/diag_sort.h"
 #include "base/heap.h"
+#include "base/memory_why.h"
 #include "base/opts.h"
 #include "ctl/config.h"
 #include "ctl/objects.h"
@@ -52,7 +53,7 @@ static struct attempt try_at(const struct leat_datapath *dp, struct leat_diag *d
 static int tried(const struct attempt *attempt, int rc, const char *what)
 {
 	if (rc && leat_diag_count(attempt->diag) == attempt->before)
-		leat_diag_add(attempt->diag, "%s: %s", what, strerror(-rc));
+		leat_diag_add(attempt->diag, "%s: %s", what, leat_memory_why(rc));
 	return rc;
 }
 
@@ -87,13 +88,28 @@ static int create_port(struct leat_datapath *dp, unsigned int i, struct leat_dia
 		     "cannot be made");
 }
 
+/* Whether every port that the options name was made. */
+static bool has_named_ports(const struct leat_datapath *dp, const struct leat_param *table, const void *opts)
+{
+	const char *name;
+
+	for (; table && table->name; table++) {
+		if (!(table->flags & LEAT_PARAM_PORT))
+			continue;
+		name = *(char *const *)((const uint8_t *)opts + table->offset);
+		if (name && !leat_netdev_find(dp->net, name))
+			return false;
+	}
+	return true;
+}
+
 static int link_port(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
 {
 	const struct leat_config_port *port = &dp->config->ports[i];
 	struct leat_netdev *dev = dp->ports[i];
 	struct attempt attempt;
 
-	if (!dev->ops->link)
+	if (!dev || !dev->ops->link || !has_named_ports(dp, port->driver->params, port->opts))
 		return 0;
 	attempt = try_at(dp, diag, port->pos, "ports", port->name);
 	return tried(&attempt, dev->ops->link(dev, diag), "cannot be linked");
@@ -115,8 +131,13 @@ static int open_object(struct leat_datapath *dp, unsigned int i, struct leat_dia
 static int tune_object(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
 {
 	const struct leat_config_prog *prog = &dp->config->progs[i];
+	struct leat_bpf_object *obj = prog->builtin ? NULL : dp->objects[prog->object];
+	int rc;
 
-	return prog->builtin ? 0 : leat_objects_tune(dp->config, prog, dp->objects[prog->object], diag);
+	if (!obj)
+		return 0;
+	rc = leat_objects_prog(dp->config, prog, obj, diag) ? 0 : -EINVAL;
+	return worse(rc, leat_objects_tune(dp->config, prog, obj, diag));
 }
 
 static int load_object(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
@@ -133,15 +154,15 @@ static int fill_object(struct leat_datapath *dp, unsigned int i, struct leat_dia
 	return prog->builtin ? 0 : leat_objects_fill(dp->config, prog, dp->objects[prog->object], dp->net, diag);
 }
 
-static int create_builtin(struct leat_datapath *dp, unsigned int i, struct leat_xdp_prog_opts *opts,
-			  struct leat_diag *diag)
+static int resolve_builtin(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
 {
 	const struct leat_config_prog *prog = &dp->config->progs[i];
-	int rc = prog->builtin->resolve ? prog->builtin->resolve(dp->net, prog->priv, diag) : 0;
+	struct attempt attempt;
 
-	opts->fn = prog->builtin->fn;
-	opts->priv = prog->priv;
-	return rc ? rc : leat_xdp_prog_create(dp->net, opts, &dp->progs[i]);
+	if (!prog->builtin || !prog->builtin->resolve || !has_named_ports(dp, prog->builtin->params, prog->priv))
+		return 0;
+	attempt = try_at(dp, diag, prog->pos, "programs", prog->name);
+	return tried(&attempt, prog->builtin->resolve(dp->net, prog->priv, diag), "cannot be made");
 }
 
 static int create_prog(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
@@ -158,7 +179,9 @@ static int create_prog(struct leat_datapath *dp, unsigned int i, struct leat_dia
 	int rc;
 
 	if (prog->builtin) {
-		rc = create_builtin(dp, i, &opts, diag);
+		opts.fn = prog->builtin->fn;
+		opts.priv = prog->priv;
+		rc = leat_xdp_prog_create(dp->net, &opts, &dp->progs[i]);
 	} else {
 		bpf = leat_objects_prog(dp->config, prog, dp->objects[prog->object], diag);
 		rc = bpf ? leat_xdp_prog_create_bpf(dp->net, bpf, &opts, &dp->progs[i]) : -EINVAL;
@@ -220,26 +243,48 @@ static int make_room(struct leat_datapath *dp)
 	return dp->ports && dp->objects && dp->progs && dp->bridges ? 0 : -ENOMEM;
 }
 
+/* What a step needs of those before it. */
+enum need {
+	NEEDS_NOTHING, /* it leaves out by itself what it cannot judge */
+	NEEDS_OBJECTS, /* no mistake in a step about objects */
+	NEEDS_ALL,     /* no mistake at all */
+};
+
 static int make_all(struct leat_datapath *dp, const struct leat_datapath_opts *opts, struct leat_diag *diag)
 {
 	const struct leat_config *config = dp->config;
 	const struct {
+		enum need need;
+		bool objects; /* it is about objects */
 		unsigned int n;
 		step_fn *fn;
 	} steps[] = {
-		{ config->n_ports, create_port },     { config->n_ports, link_port },
-		{ config->n_objects, open_object },   { config->n_progs, tune_object },
-		{ config->n_objects, load_object },   { config->n_progs, fill_object },
-		{ config->n_progs, create_prog },     { config->n_attach, attach_progs },
-		{ config->n_bridges, create_bridge },
+		{ NEEDS_NOTHING, false, config->n_ports, create_port },
+		{ NEEDS_NOTHING, false, config->n_ports, link_port },
+		{ NEEDS_NOTHING, false, config->n_progs, resolve_builtin },
+		{ NEEDS_NOTHING, true, config->n_objects, open_object },
+		{ NEEDS_NOTHING, true, config->n_progs, tune_object },
+		{ NEEDS_OBJECTS, true, config->n_objects, load_object },
+		{ NEEDS_ALL, true, config->n_progs, fill_object },
+		{ NEEDS_ALL, false, config->n_progs, create_prog },
+		{ NEEDS_ALL, false, config->n_attach, attach_progs },
+		{ NEEDS_ALL, false, config->n_bridges, create_bridge },
 	};
+	int err, rc = make_room(dp), objects = 0;
 	size_t i;
-	int rc = make_room(dp);
 
 	if (!rc)
 		rc = create_net(dp, opts, diag);
-	for (i = 0; !rc && i < sizeof(steps) / sizeof(steps[0]); i++)
-		rc = each(dp, steps[i].n, steps[i].fn, diag);
+	if (rc)
+		return rc;
+	for (i = 0; rc != -ENOMEM && i < sizeof(steps) / sizeof(steps[0]); i++) {
+		if ((steps[i].need == NEEDS_OBJECTS && objects) || (steps[i].need == NEEDS_ALL && rc))
+			continue;
+		err = each(dp, steps[i].n, steps[i].fn, diag);
+		rc = worse(rc, err);
+		if (steps[i].objects)
+			objects = worse(objects, err);
+	}
 	return rc;
 }
 

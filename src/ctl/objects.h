@@ -10,8 +10,8 @@ void leat_objects_at(struct leat_diag *diag, const struct leat_config *config, s
 		     const char *prog, const char *key);
 
 /**
- * Opens an object file, looked for beside the configuration and where objects are installed. Mistakes stand at the first
- * program that names it.
+ * Opens an object file, looked for beside the configuration and where objects are installed. Mistakes stand at the
+ * first program that names it.
  */
 int leat_objects_open(const struct leat_config *config, unsigned int idx, struct leat_bpf_env *env,
 		      struct leat_diag *diag, struct leat_bpf_object **obj);

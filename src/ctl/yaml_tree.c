@@ -354,7 +354,10 @@ const struct leat_yaml_node *leat_yaml_get(const struct leat_yaml_node *map, con
 static int read_error(const char *file, struct leat_diag *diag, const char *what, int error)
 {
 	leat_diag_at(diag, file, 0, 0, NULL);
-	leat_diag_add(diag, "%s: %s", what, strerror(error));
+	if (error == EFBIG)
+		leat_diag_add(diag, "%s", what);
+	else
+		leat_diag_add(diag, "%s: %s", what, strerror(error));
 	return -error;
 }
 

@@ -3,6 +3,7 @@
  * drivers.c: the table of port drivers, and what their create and open functions share. A new kind of port is one
  * file and one row here. The table is constant, read by any thread; the rest runs on the control thread.
  */
+#include "base/memory_why.h"
 #include "drivers/drivers.h"
 
 #include <string.h>
@@ -51,6 +52,7 @@ int leat_driver_pool_create(struct leat_napi *napi, struct leat_diag *diag)
 	int err = leat_napi_pool_create(napi, 0);
 
 	if (err)
-		leat_diag_add(diag, "cannot make the receive memory of port '%s': %s", napi->dev->name, strerror(-err));
+		leat_diag_add(diag, "cannot make the receive memory of port '%s': %s", napi->dev->name,
+			      leat_memory_why(err));
 	return err;
 }

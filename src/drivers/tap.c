@@ -25,10 +25,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/memory_why.h"
 #include "drivers/drivers.h"
 
 /** When to try again after an error that may pass, ns. */
 #define RETRY_NS UINT64_C(1000000)
+#define NETNS_PATH_SIZE 300
 
 struct tap_opts {
 	char *ifname;
@@ -38,15 +40,15 @@ struct tap_opts {
 };
 
 static const struct leat_param tap_params[] = {
-	{ .name = "ifname", .kind = LEAT_PARAM_STRING, .flags = LEAT_PARAM_REQUIRED,
+	{ .name = "ifname", .kind = LEAT_PARAM_STRING, .flags = LEAT_PARAM_REQUIRED | LEAT_PARAM_IFNAME,
 	  .offset = offsetof(struct tap_opts, ifname), .min = 1, .max = IFNAMSIZ - 1,
 	  .help = "name of the interface; made when it does not exist" },
 	{ .name = "netns", .kind = LEAT_PARAM_STRING, .offset = offsetof(struct tap_opts, netns), .min = 1, .max = 255,
 	  .help = "network namespace of the interface: a name as in ip-netns(8), or a path; default: this one" },
 	{ .name = "mtu", .kind = LEAT_PARAM_U32, .offset = offsetof(struct tap_opts, mtu), .min = LEAT_MTU_MIN,
 	  .max = LEAT_MTU_MAX, .help = "bytes after the Ethernet header; default: what the interface has" },
-	{ .name = "mac", .kind = LEAT_PARAM_MAC, .offset = offsetof(struct tap_opts, mac),
-	  .help = "address of the interface; default: what it has" },
+	{ .name = "mac", .kind = LEAT_PARAM_MAC, .flags = LEAT_PARAM_STATION,
+	  .offset = offsetof(struct tap_opts, mac), .help = "address of the interface; default: what it has" },
 	{ .name = NULL },
 };
 
@@ -206,6 +208,7 @@ static int open_device(struct opening *o)
 {
 	struct ifreq ifr = { .ifr_flags = IFF_TAP | IFF_NO_PI };
 	struct tap *tap = o->tap;
+	int err;
 
 	tap->fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (tap->fd < 0)
@@ -222,11 +225,12 @@ static int open_device(struct opening *o)
 			    errno);
 	if (errno == EBUSY)
 		return fail(o, "the interface is in use by another process", errno);
-	if (errno == EINVAL)
+	err = errno;
+	if (err == EINVAL && if_nametoindex(tap->ifname))
 		return fail(o, "an interface of that name exists and is not a single-queue TAP without packet "
 			       "information and offloads",
-			    errno);
-	return fail(o, "cannot attach to the interface", errno);
+			    err);
+	return fail(o, "cannot attach to the interface", err);
 }
 
 /** Sets an attribute of the interface if it differs; without the right to, only when it must change. */
@@ -293,12 +297,17 @@ static void *open_interface(void *arg)
 	return NULL;
 }
 
+static void netns_path(char *path, size_t size, const char *netns)
+{
+	snprintf(path, size, strchr(netns, '/') ? "%s" : "/run/netns/%s", netns);
+}
+
 static int enter_netns(struct opening *o)
 {
-	char path[300];
+	char path[NETNS_PATH_SIZE];
 	int fd, err = 0;
 
-	snprintf(path, sizeof(path), strchr(o->tap->netns, '/') ? "%s" : "/run/netns/%s", o->tap->netns);
+	netns_path(path, sizeof(path), o->tap->netns);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return fail(o, "netns: cannot open the network namespace (see ip-netns(8))", errno);
@@ -343,8 +352,11 @@ static int tap_open(struct leat_netdev *dev, struct leat_diag *diag)
 		else
 			pthread_join(thread, NULL);
 	}
-	if (!o.err && leat_napi_pool_create(&dev->napi[0], 0))
-		fail(&o, "cannot make its receive pool", ENOMEM);
+	if (!o.err) {
+		o.err = leat_napi_pool_create(&dev->napi[0], 0);
+		if (o.err)
+			snprintf(o.message, sizeof(o.message), "cannot make its receive pool: %s", leat_memory_why(o.err));
+	}
 	if (o.err) {
 		leat_diag_add(diag, "interface '%s': %s", tap->ifname, o.message);
 		tap_stop(dev);
@@ -361,6 +373,38 @@ static const struct leat_netdev_ops tap_ops = {
 	.xdp_xmit = tap_xdp_xmit,
 	.start_xmit = tap_start_xmit,
 };
+
+/** The search for another port of the same interface. */
+struct twin {
+	const struct tap *tap;
+	const struct leat_netdev *dev; /* that port */
+};
+
+static void compare_interface(struct leat_netdev *dev, void *arg)
+{
+	char own[NETNS_PATH_SIZE], others[NETNS_PATH_SIZE];
+	const struct tap *other = dev->priv;
+	struct twin *twin = arg;
+
+	if (dev->ops != &tap_ops || other == twin->tap || strcmp(other->ifname, twin->tap->ifname) != 0)
+		return;
+	netns_path(own, sizeof(own), twin->tap->netns);
+	netns_path(others, sizeof(others), other->netns);
+	if (!strcmp(own, others))
+		twin->dev = dev;
+}
+
+/** Two ports cannot have one interface: the second would find it in use. */
+static int check_twins(struct leat_netdev *dev, struct leat_diag *diag)
+{
+	struct twin twin = { .tap = dev->priv };
+
+	leat_net_for_each_port(dev->net, compare_interface, &twin);
+	if (!twin.dev)
+		return 0;
+	leat_diag_add(diag, "interface '%s' is that of port '%s' already", twin.tap->ifname, twin.dev->name);
+	return -EEXIST;
+}
 
 static int tap_create(struct leat_net *net, const char *name, const void *options, struct leat_diag *diag,
 		      struct leat_netdev **out)
@@ -381,6 +425,11 @@ static int tap_create(struct leat_net *net, const char *name, const void *option
 	strncpy(tap->netns, opts->netns ? opts->netns : "", sizeof(tap->netns) - 1);
 	memcpy(dev->mac, opts->mac, sizeof(dev->mac));
 	dev->flags |= LEAT_NETDEV_SOURCE;
+	err = check_twins(dev, diag);
+	if (err) {
+		leat_netdev_destroy(dev);
+		return err;
+	}
 	*out = dev;
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include <leat/driver.h>
 #include <string.h>
 
+#include "base/memory_why.h"
 #include "drivers/drivers.h"
 #include "netdev/ptr_ring.h"
 
@@ -28,7 +29,7 @@ struct veth_opts {
 };
 
 static const struct leat_param veth_params[] = {
-	{ .name = "peer", .kind = LEAT_PARAM_STRING, .flags = LEAT_PARAM_REQUIRED,
+	{ .name = "peer", .kind = LEAT_PARAM_STRING, .flags = LEAT_PARAM_REQUIRED | LEAT_PARAM_PORT,
 	  .offset = offsetof(struct veth_opts, peer), .min = 1, .max = LEAT_PORT_NAME_MAX - 1,
 	  .help = "the port at the other end, which names this one" },
 	{ .name = "queues", .kind = LEAT_PARAM_U32, .offset = offsetof(struct veth_opts, queues), .min = 1,
@@ -37,7 +38,7 @@ static const struct leat_param veth_params[] = {
 	  .default_text = RING_DEFAULT, .help = "packets that a receive queue holds; rounded up to a power of two" },
 	{ .name = "mtu", .kind = LEAT_PARAM_U32, .offset = offsetof(struct veth_opts, mtu), .min = LEAT_MTU_MIN,
 	  .max = LEAT_MTU_MAX, .default_text = "1500", .help = "bytes after the Ethernet header" },
-	{ .name = "mac", .kind = LEAT_PARAM_MAC, .offset = offsetof(struct veth_opts, mac),
+	{ .name = "mac", .kind = LEAT_PARAM_MAC, .flags = LEAT_PARAM_STATION, .offset = offsetof(struct veth_opts, mac),
 	  .help = "the port's own address" },
 	{ .name = NULL },
 };
@@ -175,7 +176,7 @@ static int veth_open(struct leat_netdev *dev, struct leat_diag *diag)
 		err = veth->ring[i] ? 0 : -ENOMEM;
 	}
 	if (err) {
-		leat_diag_add(diag, "cannot make its queues: %s", strerror(-err));
+		leat_diag_add(diag, "cannot make its queues: %s", leat_memory_why(err));
 		veth_stop(dev);
 	}
 	return err;

@@ -195,13 +195,21 @@ void leat_netdev_close(struct leat_netdev *dev)
 		dev->napi[i].worker = NULL;
 }
 
+/** Errors whose words add nothing to a driver's own. */
+static bool says_nothing(int error)
+{
+	return error == -EIO || error == -EBADFD || error == -ENODEV;
+}
+
 void leat_netdev_finish(struct leat_netdev *dev, int error, const char *what)
 {
 	uint32_t bit = error ? LEAT_NETDEV_FAILED : LEAT_NETDEV_FINISHED;
 
 	if (__atomic_fetch_or(&dev->state, bit, __ATOMIC_ACQ_REL) & bit)
 		return;
-	if (error)
+	if (error && what && says_nothing(error))
+		leat_log(dev->net->log, LEAT_LOG_ERROR, "port %s: %s", dev->name, what);
+	else if (error)
 		leat_log(dev->net->log, LEAT_LOG_ERROR, "port %s: %s: %s", dev->name, what ? what : "stopped",
 			 strerror(-error));
 	else

@@ -55,7 +55,7 @@ struct redirect {
 };
 
 static const struct leat_param redirect_params[] = {
-	{ .name = "port", .kind = LEAT_PARAM_STRING, .flags = LEAT_PARAM_REQUIRED, .min = 1,
+	{ .name = "port", .kind = LEAT_PARAM_STRING, .flags = LEAT_PARAM_REQUIRED | LEAT_PARAM_PORT, .min = 1,
 	  .max = LEAT_PORT_NAME_MAX - 1, .offset = offsetof(struct redirect, port),
 	  .help = "port to which every packet goes" },
 	{ .name = NULL },

@@ -79,6 +79,12 @@ conf ifname: m0, netns: n
 refused 'an interface with an MTU above the range' 'MTU.*9216' env
 conf ifname: an-interface-name
 refused 'a name that is too long' 'ifname.*15' env
+conf ifname: a/b
+refused 'a name that no interface can have' 'ifname.*name of an interface' env
+conf ifname: x0, mac: 01:00:5e:00:00:01
+refused 'the address of a group' "mac.*group's" env
+conf ifname: t0, netns: n, mac: 02:00:00:00:00:0
+refused 'half an address' 'mac.*not a MAC' env
 conf netns: n
 refused 'no name' 'ifname' env
 
