@@ -361,6 +361,10 @@ replay 0 "$examples/reflect.bpf.o" snapped.pcap
 claim 'half packets are passed over' grep -q '^passed over: 1 truncated' out
 replay 1 "$examples/reflect.bpf.o" in.pcap -o nowhere/out.pcap
 says 'an output that cannot be' 'nowhere/out.pcap: No such file'
+cp in.pcap same.pcap
+replay 1 "$examples/reflect.bpf.o" in.pcap -o in.pcap
+says 'an output that is the input' 'in.pcap: is the capture that is read'
+claim 'an output that is the input: it is still there' cmp in.pcap same.pcap
 claim 'no report then' [ ! -s out ]
 if [ -c /dev/full ]; then
 	replay 1 "$examples/reflect.bpf.o" in.pcap -o /dev/full
