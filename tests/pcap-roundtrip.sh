@@ -198,6 +198,83 @@ outputs() {
 	claim 'no space at the end: the port has failed' says '^exit 4$'
 }
 
+# quiet CODE: what runs in the background has ended with that code within two seconds of $began, and with its totals.
+quiet() {
+	code=0
+	wait $leat || code=$?
+	leat=
+	equal "$2: exit code" "$code" "$1"
+	claim "$2: at once" [ $(($(date +%s%N) / 1000000 - began)) -lt 2000 ]
+	claim "$2: totals" grep -qx 'buffers outstanding: 0' out
+}
+
+now_ms() {
+	echo $(($(date +%s%N) / 1000000))
+}
+
+# Pipes that say nothing hold up neither the end of the run nor a signal.
+silent() {
+	cp good.pcap in.pcap
+	through 0
+	sed 's/in\.pcap/fifo/' run.yaml >fifo.yaml
+	sed 's/in\.pcap/"-"/' run.yaml >stdin.yaml
+	for len in 0 10 100 150; do
+		mkfifo held
+		sleep 30 >held &
+		holder=$!
+		{ head -c $len good.pcap; exec cat held; } >fifo &
+		began=$(now_ms)
+		"$LEAT_BIN" run --duration 1s fifo.yaml >out 2>err &
+		leat=$!
+		quiet 0 "silent after $len bytes: the duration"
+		{ head -c $len good.pcap; exec cat held; } >fifo &
+		"$LEAT_BIN" run stdin.yaml <fifo >out 2>err &
+		leat=$!
+		sleep 0.5
+		began=$(now_ms)
+		kill $leat
+		quiet 0 "silent after $len bytes, standard input: a signal"
+		kill $holder
+		rm held
+	done
+	"$LEAT_BIN" run fifo.yaml >out 2>err &
+	leat=$!
+	sleep 0.5
+	began=$(now_ms)
+	kill $leat
+	quiet 0 'no writer: a signal'
+}
+
+# mistake NAME PATTERN: two.yaml is refused for that, and old.pcap is what it was.
+mistake() {
+	code=0
+	timeout 20 "$LEAT_BIN" run two.yaml >out 2>err || code=$?
+	equal "$1: exit code" "$code" 1
+	claim "$1: it is said" says "$2"
+	claim "$1: the capture is still there" cmp good.pcap old.pcap
+}
+
+destroyed() {
+	cp good.pcap old.pcap
+	ln -s old.pcap alias.pcap
+	for order in in,out out,in out,out; do
+		{
+			echo 'ports:'
+			echo "  a: { type: pcap-${order%,*}, file: old.pcap }"
+			echo "  b: { type: pcap-${order#*,}, file: alias.pcap }"
+		} >two.yaml
+		mistake "$order the same file" "^two\.yaml:3:[0-9]+: .*alias\.pcap.*port 'a'"
+	done
+	for order in a z; do
+		{
+			echo 'ports:'
+			echo "  $order: { type: pcap-in, file: nothing.pcap }"
+			echo "  m: { type: pcap-out, file: old.pcap }"
+		} >two.yaml
+		mistake "port $order does not start" 'nothing\.pcap.*No such file'
+	done
+}
+
 "$tool" make good.pcap native micro 60 60 60 60 60
 formats
 pipes
@@ -205,4 +282,6 @@ faults
 not_captures
 unusable
 outputs
+silent
+destroyed
 done_testing

@@ -128,9 +128,10 @@ struct leat_netdev_ops {
 #define LEAT_NETDEV_STDOUT 0x2u /* packets go to standard output, so nothing else should */
 
 /* Bits of leat_netdev.state (atomic). */
-#define LEAT_NETDEV_UP 0x1u       /* opened */
-#define LEAT_NETDEV_FINISHED 0x2u /* a source that has nothing more to give */
-#define LEAT_NETDEV_FAILED 0x4u   /* stopped by an error (interface gone, file corrupt) */
+#define LEAT_NETDEV_UP 0x1u        /* opened */
+#define LEAT_NETDEV_FINISHED 0x2u  /* a source that has nothing more to give */
+#define LEAT_NETDEV_FAILED 0x4u    /* stopped by an error (interface gone, file corrupt) */
+#define LEAT_NETDEV_ABANDONED 0x8u /* closed because the start failed: nothing was run */
 
 /** Receives packets that passed. **Consumes** the @n skbs. *worker*. */
 typedef void leat_rx_handler_fn(void *arg, struct leat_worker *worker, struct leat_netdev *dev, struct leat_skb **skbs,

@@ -372,6 +372,13 @@ static void close_ports(struct leat_datapath *dp)
 			leat_netdev_close(dp->ports[i]);
 }
 
+/* A start has failed: no port is to leave traces of a run. */
+static void abandon_port(struct leat_netdev *dev, void *arg)
+{
+	(void)arg;
+	__atomic_fetch_or(&dev->state, LEAT_NETDEV_ABANDONED, __ATOMIC_RELAXED);
+}
+
 static int open_port(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
 {
 	const struct leat_config_port *port = &dp->config->ports[i];
@@ -400,6 +407,7 @@ int leat_datapath_start(struct leat_datapath *dp, struct leat_diag *diag)
 	if (!rc)
 		return 0;
 	leat_diag_sort(diag, before);
+	leat_net_for_each_port(dp->net, abandon_port, NULL);
 	close_ports(dp);
 	return rc;
 }

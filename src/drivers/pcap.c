@@ -5,14 +5,17 @@
  *
  * pcap-in is polled by one worker. A record that cannot be used (captured only in part, longer than the MTU allows) is
  * counted and passed over; a record that cannot be read ends the port with an error, after everything before it was
- * delivered. When memory is out, the record that was read is kept for the next poll. A pipe is looked at before each
- * record, so that an empty one does not hold the worker up; a writer that stops within a record does.
+ * delivered. When memory is out, the record that was read is kept for the next poll. From a pipe nothing is awaited:
+ * pcap_pipe.c collects whole records, and what is wrong with its file header ends the port when that has come.
  *
- * pcap-out has one transmit queue, whose lock keeps the workers apart. Its first write error ends it.
+ * pcap-out has one transmit queue, whose lock keeps the workers apart. Its first write error ends it. A regular file is
+ * emptied, and its header written, when the first packet comes or the port closes, not when it opens: a start that
+ * fails at another port destroys nothing. No file is written by two ports, or read and written.
  */
 #include "base/clock.h"
 #include "base/heap.h"
 #include "drivers/drivers.h"
+#include "drivers/pcap_pipe.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,35 +26,92 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What tcpdump writes into its captures: MAXIMUM_SNAPLEN of libpcap and tcpdump. */
-#define PCAP_SNAPLEN 262144u
+/* ---- files ---- */
 
-/* A stream over @file, or over a copy of descriptor @std when it is "-"; NULL: errno says why. */
-static FILE *pcap_stream_open(const char *file, const char *mode, int std)
+/* The file of a port of either kind: the first member of what is the port's own. Control. */
+struct pcap_file {
+	char *name;
+	bool writes;  /* it is a pcap-out's */
+	bool regular; /* it is open, and nobody waits for it; dev and ino say which */
+	bool waits;   /* it is open, and reading or writing can mean waiting */
+	dev_t dev;
+	ino_t ino;
+};
+
+static const struct leat_netdev_ops pcap_in_ops, pcap_out_ops;
+
+/* A descriptor of @file, or a copy of descriptor @std when its name is "-"; or a negative errno. */
+static int pcap_file_open(const struct pcap_file *file, int flags, int std)
 {
-	FILE *stream;
-	int fd, err;
+	int fd = strcmp(file->name, "-") != 0 ? open(file->name, flags | O_CLOEXEC | O_NOCTTY, 0666) :
+						fcntl(std, F_DUPFD_CLOEXEC, 0);
 
-	if (strcmp(file, "-") != 0)
-		return fopen(file, mode);
-	fd = fcntl(std, F_DUPFD_CLOEXEC, 0);
-	if (fd < 0)
-		return NULL;
-	stream = fdopen(fd, mode);
-	if (!stream) {
-		err = errno;
+	return fd < 0 ? -errno : fd;
+}
+
+/* A stream over @fd (consumed); NULL: errno says why. */
+static FILE *pcap_stream_open(int fd, const char *mode)
+{
+	FILE *stream = fdopen(fd, mode);
+	int err = errno;
+
+	if (!stream)
 		close(fd);
-		errno = err;
-	}
+	errno = err;
 	return stream;
 }
 
-/* Whether reading can mean waiting. */
-static bool fd_waits(int fd)
+/* Takes down what @fd is. Returns 0 or a negative errno. */
+static int pcap_file_identify(struct pcap_file *file, int fd)
 {
 	struct stat st;
 
-	return !fstat(fd, &st) && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || isatty(fd));
+	if (fstat(fd, &st))
+		return -errno;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	file->regular = S_ISREG(st.st_mode);
+	file->waits = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || isatty(fd);
+	file->dev = st.st_dev;
+	file->ino = st.st_ino;
+	return 0;
+}
+
+static void pcap_file_forget(struct pcap_file *file)
+{
+	file->regular = file->waits = false;
+}
+
+/* A look for another port that has the same file open, where one of the two writes it. */
+struct pcap_rival {
+	const struct pcap_file *file;
+	const struct leat_netdev *found;
+};
+
+static void compare_port(struct leat_netdev *dev, void *arg)
+{
+	struct pcap_rival *rival = arg;
+	const struct pcap_file *mine = rival->file, *other = dev->priv;
+
+	if ((dev->ops != &pcap_in_ops && dev->ops != &pcap_out_ops) || other == mine)
+		return;
+	if (other->regular && (other->writes || mine->writes) && other->dev == mine->dev && other->ino == mine->ino)
+		rival->found = dev;
+}
+
+/* Refuses a file of which another port is the writer, or that this one would write and another one reads. */
+static int pcap_file_claim(struct leat_netdev *dev, struct leat_diag *diag)
+{
+	struct pcap_file *file = dev->priv;
+	struct pcap_rival rival = { .file = file };
+
+	if (file->regular)
+		leat_net_for_each_port(dev->net, compare_port, &rival);
+	if (!rival.found)
+		return 0;
+	leat_diag_add(diag, "capture '%s' is the file that port '%s' %s", file->name, rival.found->name,
+		      rival.found->ops == &pcap_out_ops ? "writes" : "reads");
+	return -EBUSY;
 }
 
 /* ---- pcap-in ---- */
@@ -63,11 +123,14 @@ struct pcap_in_opts {
 
 /* Written by the polling worker while the port is open. */
 struct pcap_in {
-	char *file;
-	pcap_t *pcap; /* owns the stream */
-	bool waits;   /* a pipe: look before reading */
+	struct pcap_file file;
+	int fd;                /* of a pipe; otherwise -1 */
+	struct pcap_pipe pipe; /* what has come through it */
+	pcap_t *pcap;          /* owns the stream; NULL until the header of a pipe has come */
 	bool pending; /* hdr and bytes hold a record that is not delivered yet */
-	bool ended;
+	bool ended;   /* with error and what, unless that is 0 */
+	int error;
+	char what[512];
 	uint64_t record;         /* number of the last record read, from 1 */
 	struct pcap_pkthdr *hdr; /* libpcap's, until the next read */
 	const uint8_t *bytes;
@@ -82,35 +145,85 @@ static const struct leat_param pcap_in_params[] = {
 	{ .name = NULL },
 };
 
-/* Ends the port: @error 0 at the end of the file. */
-static void pcap_in_end(struct leat_netdev *dev, int error)
+/* The port ends after what was read is delivered: @error 0 at the end of the file; otherwise @why is what is wrong. */
+static void pcap_in_end(struct pcap_in *in, int error, const char *why)
 {
-	struct pcap_in *in = dev->priv;
-	char what[512];
-
 	in->ended = true;
+	in->error = error;
 	if (error)
-		snprintf(what, sizeof(what), "%.200s: record %llu: %.200s", in->file,
-			 (unsigned long long)in->record + 1, pcap_geterr(in->pcap));
-	leat_netdev_finish(dev, error, error ? what : NULL);
+		snprintf(in->what, sizeof(in->what), "%.200s: record %llu: %.200s", in->file.name,
+			 (unsigned long long)in->record + 1, why);
 }
 
-/* Reads the next record unless one is pending. Returns 1; 0 when there is none yet; PCAP_ERROR or PCAP_ERROR_BREAK. */
-static int pcap_in_read(struct pcap_in *in, int fd)
+/* Makes the handle over @stream (consumed). Returns 0, or -EINVAL and why in @what. */
+static int pcap_in_begin(struct pcap_in *in, FILE *stream, char *what, size_t size)
 {
-	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	char text[PCAP_ERRBUF_SIZE] = "";
+
+	in->pcap = pcap_fopen_offline_with_tstamp_precision(stream, PCAP_TSTAMP_PRECISION_NANO, text);
+	if (!in->pcap) {
+		snprintf(what, size, "'%.200s' is not a capture: %.250s", in->file.name, text);
+		fclose(stream);
+		return -EINVAL;
+	}
+	if (pcap_datalink(in->pcap) == DLT_EN10MB)
+		return 0;
+	snprintf(what, size, "capture '%.200s' holds link type %d, not Ethernet", in->file.name,
+		 pcap_datalink(in->pcap));
+	return -EINVAL;
+}
+
+/* The header of a pipe has come. Returns 0, or a negative errno and why in @what. */
+static int pcap_in_begin_pipe(struct pcap_in *in, char *what, size_t size)
+{
+	const char *why = pcap_pipe_frame(&in->pipe);
+	FILE *stream;
+
+	if (why) {
+		snprintf(what, size, "'%.200s' is not a capture: %s", in->file.name, why);
+		return -EINVAL;
+	}
+	stream = pcap_pipe_stream(&in->pipe);
+	if (stream)
+		return pcap_in_begin(in, stream, what, size);
+	snprintf(what, size, "cannot read '%.200s'", in->file.name);
+	return -ENOMEM;
+}
+
+/* Whether a pipe has the next record, or its end, for libpcap. One with a fault ends the port. */
+static bool pcap_in_pipe_ready(struct pcap_in *in)
+{
+	int got = pcap_pipe_fill(&in->pipe);
+
+	if (got > 0 && !in->pcap) {
+		in->error = pcap_in_begin_pipe(in, in->what, sizeof(in->what));
+		in->ended = in->error != 0;
+		if (in->ended)
+			return false;
+		got = pcap_pipe_fill(&in->pipe);
+	}
+	if (got < 0)
+		pcap_in_end(in, got, "cannot be read");
+	return got > 0;
+}
+
+/* Reads the next record unless one is pending. False: there is none, or none yet, or the port ends. */
+static bool pcap_in_read(struct pcap_in *in)
+{
 	int got;
 
 	if (in->pending)
-		return 1;
-	if (in->waits && poll(&pfd, 1, 0) == 0)
-		return 0;
+		return true;
+	if (in->file.waits && !pcap_in_pipe_ready(in))
+		return false;
 	got = pcap_next_ex(in->pcap, &in->hdr, &in->bytes);
 	if (got == 1) {
 		in->pending = true;
 		in->record++;
+	} else {
+		pcap_in_end(in, got == PCAP_ERROR_BREAK ? 0 : -EIO, pcap_geterr(in->pcap));
 	}
-	return got;
+	return in->pending;
 }
 
 /* Why the pending record cannot be a packet, or LEAT_DROP_MAX. */
@@ -154,14 +267,13 @@ static int pcap_in_poll(struct leat_napi *napi, int budget)
 {
 	struct pcap_in *in = napi->dev->priv;
 	struct leat_rx rx;
-	int n, got = 0;
+	int n;
 
 	if (in->ended)
 		return 0;
 	leat_rx_begin(&rx, napi);
 	for (n = 0; n < budget; n++) {
-		got = pcap_in_read(in, napi->fd);
-		if (got <= 0)
+		if (!pcap_in_read(in))
 			break;
 		if (!pcap_in_deliver(in, napi, &rx)) {
 			napi->starved = true;
@@ -170,36 +282,53 @@ static int pcap_in_poll(struct leat_napi *napi, int budget)
 		in->pending = false;
 	}
 	leat_rx_end(&rx);
-	if (got < 0)
-		pcap_in_end(napi->dev, got == PCAP_ERROR_BREAK ? 0 : -EIO);
+	if (in->ended)
+		leat_netdev_finish(napi->dev, in->error, in->error ? in->what : NULL);
 	return n;
 }
 
-/* Opens in->file as a capture of Ethernet packets. */
-static int pcap_in_open_file(struct pcap_in *in, struct leat_napi *napi, struct leat_diag *diag)
+/* Gets ready for what is to come through @fd (consumed). */
+static int pcap_in_open_pipe(struct pcap_in *in, int fd, struct leat_diag *diag)
 {
-	char text[PCAP_ERRBUF_SIZE] = "";
-	FILE *stream = pcap_stream_open(in->file, "rbe", STDIN_FILENO);
-	int err = -errno;
+	int err = pcap_pipe_init(&in->pipe, fd);
 
-	if (!stream) {
-		leat_diag_add(diag, "cannot open capture '%s': %s", in->file, strerror(-err));
+	in->fd = fd;
+	if (err)
+		leat_diag_add(diag, "cannot read capture '%s': %s", in->file.name, strerror(-err));
+	return err;
+}
+
+/* Opens the regular file @fd (consumed) as a capture of Ethernet packets. */
+static int pcap_in_open_regular(struct pcap_in *in, int fd, struct leat_diag *diag)
+{
+	FILE *stream = pcap_stream_open(fd, "rbe");
+	int err = stream ? 0 : -errno;
+
+	if (err) {
+		leat_diag_add(diag, "cannot open capture '%s': %s", in->file.name, strerror(-err));
 		return err;
 	}
-	in->waits = fd_waits(fileno(stream));
-	if (in->waits)
-		setvbuf(stream, NULL, _IONBF, 0); /* what poll() does not see must not be in a buffer */
-	in->pcap = pcap_fopen_offline_with_tstamp_precision(stream, PCAP_TSTAMP_PRECISION_NANO, text);
-	if (!in->pcap) {
-		leat_diag_add(diag, "'%s' is not a capture: %s", in->file, text);
-		fclose(stream);
-		return -EINVAL;
-	}
-	napi->fd = in->waits ? fileno(stream) : -1;
-	if (pcap_datalink(in->pcap) == DLT_EN10MB)
-		return 0;
-	leat_diag_add(diag, "capture '%s' holds link type %d, not Ethernet", in->file, pcap_datalink(in->pcap));
-	return -EINVAL;
+	err = pcap_in_begin(in, stream, in->what, sizeof(in->what));
+	if (err)
+		leat_diag_add(diag, "%s", in->what);
+	return err;
+}
+
+static int pcap_in_open_file(struct leat_netdev *dev, struct leat_diag *diag)
+{
+	struct pcap_in *in = dev->priv;
+	int fd = pcap_file_open(&in->file, O_RDONLY | O_NONBLOCK, STDIN_FILENO);
+	int err = fd < 0 ? fd : pcap_file_identify(&in->file, fd);
+
+	if (err)
+		leat_diag_add(diag, "cannot open capture '%s': %s", in->file.name, strerror(-err));
+	else
+		err = pcap_file_claim(dev, diag);
+	if (!err)
+		return in->file.waits ? pcap_in_open_pipe(in, fd, diag) : pcap_in_open_regular(in, fd, diag);
+	if (fd >= 0)
+		close(fd);
+	return err;
 }
 
 static void pcap_in_stop(struct leat_netdev *dev)
@@ -211,6 +340,11 @@ static void pcap_in_stop(struct leat_netdev *dev)
 	if (in->pcap)
 		pcap_close(in->pcap);
 	in->pcap = NULL;
+	pcap_pipe_fini(&in->pipe);
+	if (in->fd >= 0)
+		close(in->fd);
+	in->fd = -1;
+	pcap_file_forget(&in->file);
 }
 
 static int pcap_in_open(struct leat_netdev *dev, struct leat_diag *diag)
@@ -221,11 +355,14 @@ static int pcap_in_open(struct leat_netdev *dev, struct leat_diag *diag)
 	in->record = 0;
 	in->pending = false;
 	in->ended = false;
-	err = pcap_in_open_file(in, &dev->napi[0], diag);
+	in->fd = -1;
+	err = pcap_in_open_file(dev, diag);
 	if (!err)
 		err = leat_driver_pool_create(&dev->napi[0], diag);
 	if (err)
 		pcap_in_stop(dev);
+	else
+		dev->napi[0].fd = in->fd;
 	return err;
 }
 
@@ -233,7 +370,7 @@ static void pcap_in_destroy(struct leat_netdev *dev)
 {
 	struct pcap_in *in = dev->priv;
 
-	leat_heap_free(in->file);
+	leat_heap_free(in->file.name);
 }
 
 static const struct leat_netdev_ops pcap_in_ops = {
@@ -268,7 +405,7 @@ static int pcap_in_create(struct leat_net *net, const char *name, const void *ar
 	in = (*dev)->priv;
 	(*dev)->mtu = opts->mtu;
 	(*dev)->flags |= LEAT_NETDEV_SOURCE;
-	return pcap_keep_file(dev, &in->file, opts->file, diag);
+	return pcap_keep_file(dev, &in->file.name, opts->file, diag);
 }
 
 const struct leat_driver leat_pcap_in_driver = {
@@ -300,12 +437,12 @@ static const struct {
 
 /* Written under the lock of the transmit queue while the port is open. */
 struct pcap_out {
-	char *file;
+	struct pcap_file file;
 	uint32_t precision;
 	uint32_t snaplen;
 	pcap_t *pcap;
-	pcap_dumper_t *dump; /* owns the stream */
-	bool waits;          /* a pipe: whoever reads it gets each batch at once */
+	FILE *stream;        /* of an open file that nothing was written to yet */
+	pcap_dumper_t *dump; /* owns the stream from then on */
 	int error;           /* negative errno of the write that failed */
 	uint8_t *linear;     /* snaplen bytes, for packets in several pieces */
 };
@@ -373,6 +510,36 @@ static int pcap_out_flush(struct pcap_out *out)
 	return errno ? -errno : -EIO;
 }
 
+/* Empties the file, if it is a regular one of our own, and begins it with its header. Returns 0 or a negative errno. */
+static int pcap_out_begin(struct pcap_out *out)
+{
+	FILE *stream = out->stream;
+	struct stat st;
+
+	if (!stream)
+		return 0;
+	out->stream = NULL;
+	errno = 0;
+	if (out->file.regular && strcmp(out->file.name, "-") != 0 &&
+	    (fstat(fileno(stream), &st) || (st.st_size && ftruncate(fileno(stream), 0)))) {
+		int err = errno;
+
+		fclose(stream);
+		return -err;
+	}
+	out->dump = pcap_dump_fopen(out->pcap, stream); /* closes the stream when it fails */
+	return out->dump ? 0 : errno ? -errno : -EIO;
+}
+
+/* pcap_out_begin() before a batch. False: errno says why not. */
+static bool pcap_out_ready(struct pcap_out *out)
+{
+	int err = pcap_out_begin(out);
+
+	errno = -err;
+	return !err;
+}
+
 /* The end of a batch of which @n were written. Returns what the transmit function returns. */
 static int pcap_out_done(struct leat_netdev *dev, unsigned int n, bool ok)
 {
@@ -381,11 +548,11 @@ static int pcap_out_done(struct leat_netdev *dev, unsigned int n, bool ok)
 
 	if (!ok)
 		out->error = errno ? -errno : -EIO;
-	else if (out->waits)
+	else if (out->file.waits) /* whoever reads the pipe gets each batch at once */
 		out->error = pcap_out_flush(out);
 	if (!out->error)
 		return (int)n;
-	snprintf(what, sizeof(what), "cannot write capture '%.400s'", out->file);
+	snprintf(what, sizeof(what), "cannot write capture '%.400s'", out->file.name);
 	leat_netdev_finish(dev, out->error, what);
 	return n ? (int)n : out->error;
 }
@@ -393,14 +560,14 @@ static int pcap_out_done(struct leat_netdev *dev, unsigned int n, bool ok)
 static int pcap_out_xdp_xmit(struct leat_netdev *dev, unsigned int txq, struct leat_xdp_frame **frames, unsigned int n)
 {
 	struct pcap_out *out = dev->priv;
-	bool ok = true;
+	bool ok;
 	unsigned int i;
 
 	(void)txq;
 	if (out->error)
 		return out->error;
-	errno = 0;
-	for (i = 0; i < n; i++) {
+	ok = pcap_out_ready(out);
+	for (i = 0; ok && i < n; i++) {
 		const struct leat_xdp_frags *frags = frames[i]->frags;
 		struct pcap_packet pkt = {
 			.head = frames[i]->data,
@@ -422,14 +589,14 @@ static int pcap_out_xdp_xmit(struct leat_netdev *dev, unsigned int txq, struct l
 static int pcap_out_start_xmit(struct leat_netdev *dev, unsigned int txq, struct leat_skb **skbs, unsigned int n)
 {
 	struct pcap_out *out = dev->priv;
-	bool ok = true;
+	bool ok;
 	unsigned int i;
 
 	(void)txq;
 	if (out->error)
 		return out->error;
-	errno = 0;
-	for (i = 0; i < n; i++) {
+	ok = pcap_out_ready(out);
+	for (i = 0; ok && i < n; i++) {
 		struct pcap_packet pkt = {
 			.head = skbs[i]->data,
 			.headlen = leat_skb_headlen(skbs[i]),
@@ -461,38 +628,72 @@ static int pcap_out_close(struct pcap_out *out)
 	return err;
 }
 
-static void pcap_out_stop(struct leat_netdev *dev)
+/* Frees what opening made, without writing anything. */
+static void pcap_out_release(struct pcap_out *out)
 {
-	struct pcap_out *out = dev->priv;
-	int err = out->dump ? pcap_out_close(out) : 0;
-	char what[512];
-
-	if (err && !out->error) { /* packets that were counted as sent are lost: the port has failed, if late */
-		snprintf(what, sizeof(what), "capture '%.400s' is not complete", out->file);
-		leat_netdev_finish(dev, err, what);
-	}
+	if (out->stream)
+		fclose(out->stream);
+	out->stream = NULL;
 	if (out->pcap)
 		pcap_close(out->pcap);
 	out->pcap = NULL;
 	leat_heap_free(out->linear);
 	out->linear = NULL;
+	pcap_file_forget(&out->file);
 }
 
-static int pcap_out_open_file(struct pcap_out *out, struct leat_diag *diag)
+static void pcap_out_stop(struct leat_netdev *dev)
 {
-	FILE *stream = pcap_stream_open(out->file, "wbe", STDOUT_FILENO);
-	int err = -errno;
+	struct pcap_out *out = dev->priv;
+	char what[512];
+	int err = 0;
 
-	if (!stream)
-		goto fail;
-	out->waits = fd_waits(fileno(stream));
-	out->dump = pcap_dump_fopen(out->pcap, stream); /* closes the stream when it fails */
-	err = out->dump ? pcap_out_flush(out) : -EIO;
-	out->error = err; /* said here, so not again when it is closed */
+	if (!(__atomic_load_n(&dev->state, __ATOMIC_RELAXED) & LEAT_NETDEV_ABANDONED))
+		err = pcap_out_begin(out); /* no packet came: a capture all the same */
+	if (out->dump)
+		err = pcap_out_close(out);
+	if (err && !out->error) { /* packets that were counted as sent are lost: the port has failed, if late */
+		snprintf(what, sizeof(what), "capture '%.400s' is not complete", out->file.name);
+		leat_netdev_finish(dev, err, what);
+	}
+	pcap_out_release(out);
+}
+
+/* Begins what is not a regular file: nothing is lost by it, and who reads a pipe sees that we are here. */
+static int pcap_out_begin_early(struct pcap_out *out)
+{
+	int err = pcap_out_begin(out);
+
 	if (!err)
-		return 0;
-fail:
-	leat_diag_add(diag, "cannot write capture '%s': %s", out->file, strerror(-err));
+		err = pcap_out_flush(out);
+	if (err && out->dump) {
+		pcap_dump_close(out->dump);
+		out->dump = NULL;
+	}
+	return err;
+}
+
+static int pcap_out_open_file(struct leat_netdev *dev, struct leat_diag *diag)
+{
+	struct pcap_out *out = dev->priv;
+	int fd = pcap_file_open(&out->file, O_WRONLY | O_CREAT, STDOUT_FILENO);
+	int err = fd < 0 ? fd : pcap_file_identify(&out->file, fd);
+
+	if (!err) {
+		err = pcap_file_claim(dev, diag);
+		if (err) {
+			close(fd);
+			return err;
+		}
+		out->stream = pcap_stream_open(fd, "wbe");
+		err = out->stream ? 0 : -errno;
+	} else if (fd >= 0) {
+		close(fd);
+	}
+	if (!err && !out->file.regular)
+		err = pcap_out_begin_early(out);
+	if (err)
+		leat_diag_add(diag, "cannot write capture '%s': %s", out->file.name, strerror(-err));
 	return err;
 }
 
@@ -506,11 +707,11 @@ static int pcap_out_open(struct leat_netdev *dev, struct leat_diag *diag)
 	out->pcap = pcap_open_dead_with_tstamp_precision(DLT_EN10MB, (int)out->snaplen,
 							 (u_int)units[out->precision].pcap);
 	if (!out->linear || !out->pcap)
-		leat_diag_add(diag, "cannot prepare capture '%s': %s", out->file, strerror(-err));
+		leat_diag_add(diag, "cannot prepare capture '%s': %s", out->file.name, strerror(-err));
 	else
-		err = pcap_out_open_file(out, diag);
+		err = pcap_out_open_file(dev, diag);
 	if (err)
-		pcap_out_stop(dev);
+		pcap_out_release(out);
 	return err;
 }
 
@@ -518,7 +719,7 @@ static void pcap_out_destroy(struct leat_netdev *dev)
 {
 	struct pcap_out *out = dev->priv;
 
-	leat_heap_free(out->file);
+	leat_heap_free(out->file.name);
 }
 
 static const struct leat_netdev_ops pcap_out_ops = {
@@ -545,7 +746,8 @@ static int pcap_out_create(struct leat_net *net, const char *name, const void *a
 	(*dev)->mtu = opts->mtu;
 	if (!strcmp(opts->file, "-"))
 		(*dev)->flags |= LEAT_NETDEV_STDOUT;
-	return pcap_keep_file(dev, &out->file, opts->file, diag);
+	out->file.writes = true;
+	return pcap_keep_file(dev, &out->file.name, opts->file, diag);
 }
 
 const struct leat_driver leat_pcap_out_driver = {

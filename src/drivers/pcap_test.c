@@ -643,7 +643,7 @@ static void test_write_fails(void **state)
 	assert_true(test_state(out) & LEAT_NETDEV_FAILED);
 	assert_non_null(strstr(log.text, "No space left"));
 	assert_non_null(strstr(log.text, "two.pcap"));
-	assert_true(stats.drops[LEAT_DROP_TX_DOWN] > 900);
+	assert_true(stats.drops[LEAT_DROP_TX_ERROR] > 900);
 	assert_int_equal(stats.tx_packets + test_all_drops(out), 1000);
 	test_net_end(net);
 }
@@ -692,6 +692,245 @@ static void test_pipe(void **state)
 	drop(&c);
 }
 
+/* A pcap-in over the FIFO pipe.fifo, whose other end is *@fd unless that is NULL. */
+static struct leat_netdev *open_fifo(struct leat_net *net, struct test_queue *q, int *fd)
+{
+	struct leat_netdev *dev;
+
+	assert_int_equal(mkfifo(path_of("pipe.fifo"), 0600), 0);
+	dev = make_in(net, "pipe.fifo", q);
+	assert_int_equal(leat_netdev_open(dev, NULL), 0); /* without a writer */
+	test_net_run(net);
+	if (fd)
+		*fd = open(path_of("pipe.fifo"), O_WRONLY | O_CLOEXEC);
+	assert_int_equal(unlink(path_of("pipe.fifo")), 0);
+	test_net_run(net);
+	assert_int_equal(test_state(dev), LEAT_NETDEV_UP);
+	return dev;
+}
+
+/* Whatever of it has come, nothing is waited for, and each packet comes with its last byte. */
+static void test_pipe_byte_by_byte(void **state)
+{
+	struct leat_net *net = test_net_make(NULL);
+	struct test_queue q = { 0 };
+	struct capture c = { 0 };
+	struct leat_netdev *dev;
+	unsigned int n = 0;
+	size_t i, next;
+	int fd;
+
+	(void)state;
+	add_header(&c, MAGIC_NANO, 1);
+	for (i = 0; i < 20; i++)
+		add_packet(&c, (uint32_t)i, 60 + (uint32_t)i);
+	dev = open_fifo(net, &q, &fd);
+	for (i = 0, next = 24 + 76; i < c.len; i++) {
+		assert_int_equal(write(fd, c.bytes + i, 1), 1);
+		test_net_run(net);
+		if (i + 1 == next)
+			next += 76 + ++n;
+		assert_int_equal(q.n, n);
+		assert_int_equal(test_state(dev), LEAT_NETDEV_UP);
+	}
+	assert_int_equal(q.n, 20);
+	close(fd);
+	test_net_run(net);
+	assert_int_equal(test_state(dev), LEAT_NETDEV_UP | LEAT_NETDEV_FINISHED);
+	test_net_end(net);
+	test_queue_clear(&q);
+	drop(&c);
+}
+
+/* More than a pipe and the buffer hold at once, written as there is room, with the longest record that there may be. */
+static void test_pipe_much(void **state)
+{
+	struct leat_net *net = test_net_make(NULL);
+	struct test_queue q = { 0 };
+	struct capture c = { 0 };
+	struct leat_netdev *dev;
+	size_t done = 0, part;
+	uint32_t i;
+	int fd;
+
+	(void)state;
+	add_header(&c, MAGIC_MICRO, 1);
+	for (i = 0; i < 600; i++)
+		add_packet(&c, i, i % 100 == 50 ? 262144 : 60 + i * 15 % 9000);
+	dev = open_fifo(net, &q, &fd);
+	for (; done < c.len; done += part) {
+		part = c.len - done < 40001 ? c.len - done : 40001;
+		assert_int_equal(write(fd, c.bytes + done, part), part);
+		test_net_run(net);
+	}
+	assert_int_equal(q.n, 594);
+	assert_int_equal(test_drops(dev, LEAT_DROP_OVERSIZE), 6);
+	for (i = 0; i < 50; i++)
+		assert_int_equal(q.packet[i].len, 60 + i * 15 % 9000);
+	close(fd);
+	test_net_run(net);
+	assert_int_equal(test_state(dev), LEAT_NETDEV_UP | LEAT_NETDEV_FINISHED);
+	test_net_end(net);
+	test_queue_clear(&q);
+	drop(&c);
+}
+
+/* Sends the first @len bytes of @c; with what then is said, @word, the port ends after @n packets. */
+static void pipe_ends(const struct capture *c, size_t len, bool close_it, unsigned int n, const char *word)
+{
+	struct test_log log;
+	struct leat_net *net = test_net_make(&log);
+	struct test_queue q = { 0 };
+	struct leat_netdev *dev;
+	int fd;
+
+	dev = open_fifo(net, &q, &fd);
+	assert_int_equal(write(fd, c->bytes, len), len);
+	test_net_run(net);
+	assert_int_equal(q.n, n);
+	if (close_it) {
+		assert_int_equal(test_state(dev), LEAT_NETDEV_UP);
+		close(fd);
+		test_net_run(net);
+	}
+	assert_int_equal(test_state(dev), LEAT_NETDEV_UP | LEAT_NETDEV_FAILED);
+	if (!strstr(log.text, word) || !strstr(log.text, "pipe.fifo"))
+		fail_msg("'%s' is not in: %s", word, log.text);
+	if (!close_it)
+		close(fd);
+	test_net_end(net);
+	test_queue_clear(&q);
+}
+
+static void test_pipe_faults(void **state)
+{
+	struct capture c = { 0 };
+	size_t len;
+
+	(void)state;
+	add_header(&c, __builtin_bswap32(MAGIC_NANO), 1);
+	memcpy(c.bytes + 4, (const uint16_t[2]){ 0x0200, 0x0400 }, 4);
+	memcpy(c.bytes + 16, (const uint32_t[2]){ __builtin_bswap32(262144), __builtin_bswap32(1) }, 8);
+	add_record_header(&c, 0, 0, __builtin_bswap32(262145), __builtin_bswap32(262145));
+	pipe_ends(&c, c.len, false, 0, "record 1: ");
+	c.len = 0;
+	add_header(&c, MAGIC_MICRO, 1);
+	add_packet(&c, 0, 60);
+	add_packet(&c, 1, 60);
+	for (len = 1; len < 24; len++)
+		pipe_ends(&c, len, true, 0, "not a capture");
+	for (len = 101; len < 176; len++)
+		pipe_ends(&c, len, true, 1, "record 2: truncated");
+	c.len = 0;
+	add_header(&c, MAGIC_MICRO, 101);
+	pipe_ends(&c, c.len, false, 0, "link type");
+	c.len = 0;
+	add_header(&c, 0x0a0d0d0a, 1);
+	pipe_ends(&c, c.len, false, 0, "pcapng cannot be read from a pipe");
+	c.len = 0;
+	add_header(&c, 0x12345678, 1);
+	pipe_ends(&c, c.len, false, 0, "unknown file format");
+	drop(&c);
+}
+
+/* A port closes although it waits for the header, or for the rest of a record. */
+static void test_pipe_silent(void **state)
+{
+	struct capture c = { 0 };
+	size_t len;
+
+	(void)state;
+	add_header(&c, MAGIC_MICRO, 1);
+	add_packet(&c, 0, 60);
+	for (len = 0; len <= c.len; len += 50) {
+		struct leat_net *net = test_net_make(NULL);
+		struct test_queue q = { 0 };
+		int fd;
+
+		open_fifo(net, &q, len ? &fd : NULL);
+		if (len)
+			assert_int_equal(write(fd, c.bytes, len), len);
+		test_net_run(net);
+		test_net_end(net);
+		if (len)
+			close(fd);
+		test_queue_clear(&q);
+	}
+	drop(&c);
+}
+
+/* ---- files of which there is only one ---- */
+
+static void expect_size(const char *name, off_t size)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path_of(name), &st), 0);
+	assert_int_equal(st.st_size, size);
+}
+
+/* What one port writes no other port opens, by whatever name; nothing is lost when it tries. */
+static void test_one_writer(void **state)
+{
+	static const char *const types[] = { "pcap-in", "pcap-out", "pcap-out" };
+	struct capture c = { 0 };
+	size_t i;
+
+	(void)state;
+	add_header(&c, MAGIC_MICRO, 1);
+	add_packet(&c, 0, 60);
+	save(&c, "one.pcap");
+	drop(&c);
+	assert_int_equal(link(path_of("one.pcap"), path_of("two-names.pcap")), 0);
+	for (i = 0; i < 3; i++) {
+		struct leat_net *net = test_net_make(NULL);
+		struct leat_diag *diag = leat_diag_create();
+		struct leat_netdev *a = test_driver_make(net, types[i], "a", TEST_KEYS(file_key("one.pcap")));
+		struct leat_netdev *b = test_driver_make(net, types[(i + 1) % 3], "b",
+							 TEST_KEYS(file_key("two-names.pcap")));
+
+		assert_int_equal(leat_netdev_open(a, diag), 0);
+		assert_int_equal(leat_netdev_open(b, diag), -EBUSY);
+		assert_non_null(strstr(leat_diag_get(diag, 0)->message, "port 'a'"));
+		expect_size("one.pcap", 24 + 76);
+		a->state |= LEAT_NETDEV_ABANDONED;
+		leat_netdev_close(a);
+		expect_size("one.pcap", 24 + 76);
+		leat_diag_destroy(diag);
+		test_net_end(net);
+	}
+	assert_int_equal(unlink(path_of("two-names.pcap")), 0);
+}
+
+/* Two readers of a file are fine, and a writer when they are done; without packets it leaves an empty capture. */
+static void test_two_readers(void **state)
+{
+	struct leat_net *net = test_net_make(NULL);
+	struct leat_netdev *a, *b, *out;
+	struct test_queue q = { 0 };
+	struct capture c = { 0 };
+
+	(void)state;
+	add_header(&c, MAGIC_MICRO, 1);
+	add_packet(&c, 0, 60);
+	save(&c, "one.pcap");
+	a = make_in(net, "one.pcap", &q);
+	b = test_driver_make(net, "pcap-in", "b", TEST_KEYS(file_key("one.pcap")));
+	out = test_driver_make(net, "pcap-out", "out", TEST_KEYS(file_key("one.pcap")));
+	assert_int_equal(leat_netdev_open(a, NULL), 0);
+	assert_int_equal(leat_netdev_open(b, NULL), 0);
+	leat_netdev_close(a);
+	leat_netdev_close(b);
+	assert_int_equal(leat_netdev_open(out, NULL), 0);
+	expect_size("one.pcap", 24 + 76);
+	test_net_end(net);
+	c.len = 24;
+	save(&c, "two.pcap");
+	drop(&c);
+	expect_same("one.pcap", "two.pcap");
+	test_queue_clear(&q);
+}
+
 /* ---- the folder ---- */
 
 static int make_folder(void **state)
@@ -736,6 +975,12 @@ int main(void)
 		cmocka_unit_test(test_write_refused),
 		cmocka_unit_test(test_write_fails),
 		cmocka_unit_test(test_pipe),
+		cmocka_unit_test(test_pipe_byte_by_byte),
+		cmocka_unit_test(test_pipe_much),
+		cmocka_unit_test(test_pipe_faults),
+		cmocka_unit_test(test_pipe_silent),
+		cmocka_unit_test(test_one_writer),
+		cmocka_unit_test(test_two_readers),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -175,6 +175,7 @@ int leat_netdev_open(struct leat_netdev *dev, struct leat_diag *diag)
 	err = add_queues(dev);
 	if (err) {
 		leat_diag_add(diag, "cannot hand the queues to the workers: %s", strerror(-err));
+		__atomic_fetch_or(&dev->state, LEAT_NETDEV_ABANDONED, __ATOMIC_RELAXED);
 		leat_netdev_close(dev);
 	}
 	return err;
@@ -264,11 +265,15 @@ struct leat_txq *leat_netdev_txq(struct leat_netdev *dev, const struct leat_work
 	return &dev->txq[worker->id % dev->n_txq];
 }
 
-static bool can_send(const struct leat_netdev *dev)
+/** 0, or why the port takes nothing. */
+static int state_said(const struct leat_netdev *dev)
 {
 	/* pairs with leat_netdev_open(): what the driver made there is seen */
-	return (__atomic_load_n(&dev->state, __ATOMIC_ACQUIRE) & (LEAT_NETDEV_UP | LEAT_NETDEV_FAILED)) ==
-	       LEAT_NETDEV_UP;
+	uint32_t state = __atomic_load_n(&dev->state, __ATOMIC_ACQUIRE);
+
+	if (!(state & LEAT_NETDEV_UP))
+		return -ENETDOWN;
+	return state & LEAT_NETDEV_FAILED ? -EIO : 0;
 }
 
 /** Counts what a port that accepted less than all has refused, by the last thing it said. */
@@ -286,7 +291,7 @@ static void count_refused(struct leat_txq *txq, int said, unsigned int n)
 /** What a port says before it is asked: 0, or why nothing goes. One that is not open may still be in the making. */
 static int first_said(const struct leat_netdev *dev, bool can_transmit)
 {
-	return !can_transmit ? -EOPNOTSUPP : can_send(dev) ? 0 : -ENETDOWN;
+	return can_transmit ? state_said(dev) : -EOPNOTSUPP;
 }
 
 /** Adds what went to the counters. Under the queue's lock. */
@@ -350,7 +355,9 @@ unsigned int leat_netdev_xdp_xmit(struct leat_netdev *dev, struct leat_worker *w
 	if (!said && n) {
 		pthread_mutex_lock(&txq->lock);
 		do { /* until nothing is left, or a call says why the rest is refused */
-			said = can_send(dev) ? dev->ops->xdp_xmit(dev, q, frames + sent, n - sent) : -ENETDOWN;
+			said = state_said(dev);
+			if (!said)
+				said = dev->ops->xdp_xmit(dev, q, frames + sent, n - sent);
 			sent += said > 0 ? (unsigned int)said : 0;
 		} while (said > 0 && sent < n);
 		for (i = sent; i < n; i++)
@@ -379,7 +386,9 @@ unsigned int leat_netdev_start_xmit(struct leat_netdev *dev, struct leat_worker 
 	if (!said && n) {
 		pthread_mutex_lock(&txq->lock);
 		do { /* as above */
-			said = can_send(dev) ? dev->ops->start_xmit(dev, q, skbs + sent, n - sent) : -ENETDOWN;
+			said = state_said(dev);
+			if (!said)
+				said = dev->ops->start_xmit(dev, q, skbs + sent, n - sent);
 			sent += said > 0 ? (unsigned int)said : 0;
 		} while (said > 0 && sent < n);
 		for (i = sent; i < n; i++)
