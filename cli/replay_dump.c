@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf/map.h"
-#include "bpf/map_mem.h"
+#include "bpf/map/map.h"
+#include "bpf/map/mem.h"
 #include "json_out.h"
 
 /* Elements that are kept and sorted; of larger maps the first are shown. */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "bpf/btf_json.h"
+#include "bpf/btf/json.h"
 
 #define FILE_MAX_LEN (64u << 20)
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf/btf.h"
+#include "bpf/btf/btf.h"
 #include "json_out.h"
 
 #define NSEC_PER_SEC UINT64_C(1000000000)

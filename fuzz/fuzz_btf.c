@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf/btf.h"
+#include "bpf/btf/btf.h"
 #include "fuzz.h"
 
 #define VALUE_MAX 512u

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf/interp.h"
+#include "bpf/engine/interp.h"
 #include "bpf/test_run.h"
 #include "fuzz.h"
 

@@ -3,7 +3,7 @@
  * bpf_kernel_maps.c: the same operations on a map of the kernel and on ours: definitions that are taken and refused,
  * random updates, deletions and look-ups, walks. Needs root; skipped where bpf(2) is denied.
  */
-#include "bpf/test_map.h"
+#include "bpf/map/test_map.h"
 
 #include <linux/bpf.h>
 #include <sys/syscall.h>

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "bpf/test_vector_prog.h"
+#include "bpf/engine/test_vector_prog.h"
 #include "bpf_kernel_common.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

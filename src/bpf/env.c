@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/opts.h"
-#include "bpf/map_mem.h"
+#include "bpf/map/mem.h"
 
 static uint64_t random_seed(void)
 {

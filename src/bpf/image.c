@@ -5,7 +5,7 @@
  * The image comes from a process that has read a hostile file, or from who knows where. Every number that leads
  * somewhere is checked here: tables, strings, ranges of instructions, lines, data and initial elements, numbers of
  * programs and maps, in definitions and in instructions. What instructions do is the verifier's business; sizes and
- * flags of maps are their types'; the BTF is btf.c's. Control thread.
+ * flags of maps are their types'; the BTF is btf/btf.c's. Control thread.
  */
 #include "bpf/image.h"
 

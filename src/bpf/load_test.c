@@ -25,7 +25,7 @@
 
 #include "base/heap.h"
 #include "bpf/image.h"
-#include "bpf/map.h"
+#include "bpf/map/map.h"
 #include "bpf/prog.h"
 
 static struct leat_bpf_env *env;

@@ -11,7 +11,7 @@
 
 #include "base/heap.h"
 #include "base/opts.h"
-#include "bpf/btf.h"
+#include "bpf/btf/btf.h"
 #include "bpf/env.h"
 
 static const void *table(const struct leat_bpf_object *obj, const struct leat_image_table *t)

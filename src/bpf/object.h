@@ -3,7 +3,7 @@
 #ifndef LEAT_BPF_OBJECT_H
 #define LEAT_BPF_OBJECT_H
 
-#include "bpf/map.h"
+#include "bpf/map/map.h"
 #include "bpf/prog.h"
 
 /** Definition of the @idx-th map in the image. */

@@ -9,7 +9,7 @@
 #include "bpf/contract.h"
 #include "bpf/image.h"
 
-struct leat_bpf_op; /* a decoded instruction: interp.h */
+struct leat_bpf_op; /* a decoded instruction: engine/interp.h */
 
 /** A place at which a program was ended. */
 struct leat_bpf_trap_count {

@@ -12,7 +12,7 @@
 
 #include "base/heap.h"
 #include "bpf/env.h"
-#include "bpf/map.h"
+#include "bpf/map/map.h"
 #include "bpf/prog.h"
 #include "bpf/test_asm.h"
 

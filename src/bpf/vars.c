@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "bpf/btf_bits.h"
-#include "bpf/map.h"
+#include "bpf/btf/bits.h"
+#include "bpf/map/map.h"
 #include "bpf/prog.h"
 
 #define NAME_MAX_LEN 255

@@ -10,7 +10,7 @@
 
 #include "bpf/contract.h"
 #include "bpf/env.h"
-#include "bpf/map.h"
+#include "bpf/map/map.h"
 #include "netdev/worker.h"
 #include "xdp/devmap.h"
 #include "xdp/prog.h"

@@ -3,7 +3,7 @@
 #ifndef LEAT_XDP_DEVMAP_H
 #define LEAT_XDP_DEVMAP_H
 
-#include "bpf/map.h"
+#include "bpf/map/map.h"
 
 /** Registers DEVMAP, DEVMAP_HASH, CPUMAP and XSKMAP. */
 void leat_portmap_register(void);

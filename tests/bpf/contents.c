@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf/map.h"
+#include "bpf/map/map.h"
 
 /** Elements that are compared after every few packets; maps with more only at the end. */
 #define MANY 4096u

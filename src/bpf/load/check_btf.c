@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "bpf/btf.h"
+#include "bpf/btf/btf.h"
 
 int load_check_btf(const void *bytes, size_t len, char *why, size_t size)
 {

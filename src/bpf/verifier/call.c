@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * call.c: calls of helpers, with their arguments against the helper's row; calls of functions, which are
+ * walked into with what they are given; callbacks; exits. *control*.
+ *
+ * A callback is walked as a function that goes back to the call itself: the call is then looked at again with what the
+ * callback has changed, until nothing new comes of it. That is any number of iterations.
+ */
+#include "bpf/verifier/verifier.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "bpf/names.h"
+
+/** What is known of a call while its arguments are looked at. */
+struct call {
+	const struct leat_bpf_helper *helper;
+	int map;           /* number of the map argument, or -1 */
+	uint32_t release;  /* id of the record that is released, or 0 */
+	unsigned int func; /* register of the callback, or 0 */
+};
+
+/* ---- which maps a helper works on ---- */
+
+static bool can_lookup(const struct leat_bpf_map_type *type)
+{
+	return type->lookup && !(type->flags & LEAT_BPF_MAP_NO_LOOKUP);
+}
+
+static bool can_update(const struct leat_bpf_map_type *type)
+{
+	return type->update && !(type->flags & LEAT_BPF_MAP_NO_UPDATE);
+}
+
+static bool can_delete(const struct leat_bpf_map_type *type)
+{
+	return type->delete_elem && !(type->flags & LEAT_BPF_MAP_NO_UPDATE);
+}
+
+static bool can_redirect(const struct leat_bpf_map_type *type)
+{
+	return type->target != NULL;
+}
+
+static bool is_prog_array(const struct leat_bpf_map_type *type)
+{
+	return type->type == BPF_MAP_TYPE_PROG_ARRAY;
+}
+
+static bool is_perf_array(const struct leat_bpf_map_type *type)
+{
+	return type->type == BPF_MAP_TYPE_PERF_EVENT_ARRAY;
+}
+
+static bool is_ringbuf(const struct leat_bpf_map_type *type)
+{
+	return type->type == BPF_MAP_TYPE_RINGBUF;
+}
+
+static const struct {
+	int32_t helper;
+	bool (*fits)(const struct leat_bpf_map_type *type);
+} map_rule[] = {
+	{ BPF_FUNC_map_lookup_elem, can_lookup },      { BPF_FUNC_map_update_elem, can_update },
+	{ BPF_FUNC_map_delete_elem, can_delete },      { BPF_FUNC_map_lookup_percpu_elem, can_lookup },
+	{ BPF_FUNC_redirect_map, can_redirect },       { BPF_FUNC_tail_call, is_prog_array },
+	{ BPF_FUNC_perf_event_output, is_perf_array }, { BPF_FUNC_ringbuf_output, is_ringbuf },
+	{ BPF_FUNC_ringbuf_reserve, is_ringbuf },      { BPF_FUNC_ringbuf_query, is_ringbuf },
+};
+
+static int check_map_type(struct leat_verifier *v, const struct call *call)
+{
+	const struct leat_bpf_map *map = &v->prog->obj->map[call->map];
+	unsigned int i;
+
+	for (i = 0; i < sizeof(map_rule) / sizeof(map_rule[0]); i++)
+		if (map_rule[i].helper == call->helper->id && !map_rule[i].fits(map->type))
+			return leat_verify_refuse(v, v->state->pc, 0, "%s does not work on map %s, a %s",
+						  call->helper->name, map->name, map->type->name);
+	return 0;
+}
+
+/* ---- arguments ---- */
+
+static int wrong_kind(struct leat_verifier *v, unsigned int number, const char *wanted)
+{
+	return leat_verify_refuse(v, v->state->pc, 1u << number, "argument %u must be %s", number, wanted);
+}
+
+static int arg_ctx(struct leat_verifier *v, unsigned int number, struct call *call)
+{
+	(void)call;
+	return leat_vframe(v)->reg[number].kind == LEAT_KIND_CTX ? 0 : wrong_kind(v, number, "the context");
+}
+
+static int arg_map(struct leat_verifier *v, unsigned int number, struct call *call)
+{
+	const struct leat_vreg *reg = &leat_vframe(v)->reg[number];
+
+	if (reg->kind != LEAT_KIND_MAP)
+		return wrong_kind(v, number, "a map");
+	call->map = reg->map;
+	return check_map_type(v, call);
+}
+
+/** Bytes that memory argument @number stands for; 0: not known, or none. */
+static uint64_t mem_size(struct leat_verifier *v, unsigned int number, const struct call *call)
+{
+	const struct leat_bpf_map *map = call->map < 0 ? NULL : &v->prog->obj->map[call->map];
+	const struct leat_vreg *size = &leat_vframe(v)->reg[number + 1];
+	uint8_t kind = call->helper->arg[number - 1];
+
+	if (kind == LEAT_BPF_ARG_MAP_KEY)
+		return map ? map->key_size : 0;
+	if (kind == LEAT_BPF_ARG_MAP_VALUE)
+		return map ? map->value_size : 0;
+	if (number == 5 || size->kind != LEAT_KIND_NUMBER || !size->known || size->value < 0)
+		return 0; /* what is wrong with it, if anything, is said when its own turn comes */
+	return (uint64_t)size->value;
+}
+
+static int arg_mem(struct leat_verifier *v, unsigned int number, struct call *call)
+{
+	const struct leat_vreg *reg = &leat_vframe(v)->reg[number];
+	const struct leat_bpf_map *map = &v->prog->obj->map[reg->map];
+	bool out = call->helper->arg[number - 1] == LEAT_BPF_ARG_MEM_OUT;
+	uint64_t size = mem_size(v, number, call);
+	int err = leat_verify_readable(v, number, "given as memory");
+	int64_t room;
+
+	if (err)
+		return err;
+	if (out && reg->kind == LEAT_KIND_VALUE && (map->frozen || (map->map_flags & BPF_F_RDONLY_PROG)))
+		return leat_verify_refuse(v, v->state->pc, 1u << number, "map %s is read-only", map->name);
+	if (reg->known && (reg->kind == LEAT_KIND_STACK || reg->kind == LEAT_KIND_VALUE)) {
+		room = reg->kind == LEAT_KIND_STACK ? -reg->value : (int64_t)map->value_size - reg->value;
+		if (room < 0 || size > (uint64_t)room ||
+		    (reg->kind == LEAT_KIND_STACK ? room > (int64_t)LEAT_BPF_STACK_SIZE : reg->value < 0))
+			return leat_verify_refuse(v, v->state->pc, 1u << number,
+						  "argument %u needs %llu bytes, more than there are", number,
+						  (unsigned long long)size);
+	}
+	if (out)
+		leat_verify_write(v, reg, 0, size);
+	return 0;
+}
+
+static int arg_mem_or_null(struct leat_verifier *v, unsigned int number, struct call *call)
+{
+	const struct leat_vreg *reg = &leat_vframe(v)->reg[number];
+
+	if (reg->kind != LEAT_KIND_NUMBER || !reg->known || reg->value)
+		return arg_mem(v, number, call);
+	if (mem_size(v, number, call))
+		return wrong_kind(v, number, "memory, for its length is not 0");
+	return 0; /* where the length is not known, the engine looks */
+}
+
+static int arg_size(struct leat_verifier *v, unsigned int number, struct call *call)
+{
+	const struct leat_vreg *reg = &leat_vframe(v)->reg[number];
+	bool zero = call->helper->arg[number - 1] == LEAT_BPF_ARG_SIZE_OR_ZERO;
+
+	if (reg->kind != LEAT_KIND_NUMBER)
+		return wrong_kind(v, number, "a number of bytes");
+	if (reg->known && (reg->value < 0 || (!reg->value && !zero)))
+		return wrong_kind(v, number, zero ? "0 bytes or more" : "1 byte or more");
+	return 0;
+}
+
+static int arg_record(struct leat_verifier *v, unsigned int number, struct call *call)
+{
+	const struct leat_vreg *reg = &leat_vframe(v)->reg[number];
+
+	if (reg->kind == LEAT_KIND_RECORD_OR_NULL)
+		return wrong_kind(v, number, "a record that was compared with 0");
+	if (reg->kind != LEAT_KIND_RECORD)
+		return wrong_kind(v, number, "a reserved record");
+	if (!reg->known || reg->value)
+		return wrong_kind(v, number, "the beginning of the record");
+	call->release = reg->id;
+	return 0;
+}
+
+static int arg_func(struct leat_verifier *v, unsigned int number, struct call *call)
+{
+	if (leat_vframe(v)->reg[number].kind != LEAT_KIND_FUNC)
+		return wrong_kind(v, number, "a function of the program");
+	call->func = number;
+	return 0;
+}
+
+static int arg_stack_or_null(struct leat_verifier *v, unsigned int number, struct call *call)
+{
+	const struct leat_vreg *reg = &leat_vframe(v)->reg[number];
+
+	(void)call;
+	if (reg->kind == LEAT_KIND_STACK || (reg->kind == LEAT_KIND_NUMBER && reg->known && !reg->value))
+		return 0;
+	return wrong_kind(v, number, "a pointer into the stack, or 0");
+}
+
+static int arg_any(struct leat_verifier *v, unsigned int number, struct call *call)
+{
+	(void)v;
+	(void)number;
+	(void)call;
+	return 0;
+}
+
+typedef int arg_fn(struct leat_verifier *v, unsigned int number, struct call *call);
+
+static arg_fn *const check_arg[] = {
+	[LEAT_BPF_ARG_ANY] = arg_any,
+	[LEAT_BPF_ARG_CTX] = arg_ctx,
+	[LEAT_BPF_ARG_MAP] = arg_map,
+	[LEAT_BPF_ARG_MAP_KEY] = arg_mem,
+	[LEAT_BPF_ARG_MAP_VALUE] = arg_mem,
+	[LEAT_BPF_ARG_MEM] = arg_mem,
+	[LEAT_BPF_ARG_MEM_OR_NULL] = arg_mem_or_null,
+	[LEAT_BPF_ARG_MEM_OUT] = arg_mem,
+	[LEAT_BPF_ARG_SIZE] = arg_size,
+	[LEAT_BPF_ARG_SIZE_OR_ZERO] = arg_size,
+	[LEAT_BPF_ARG_RECORD] = arg_record,
+	[LEAT_BPF_ARG_FUNC] = arg_func,
+	[LEAT_BPF_ARG_STACK_OR_NULL] = arg_stack_or_null,
+};
+
+static int check_args(struct leat_verifier *v, struct call *call)
+{
+	unsigned int number;
+	uint8_t kind;
+	int err;
+
+	for (number = 1; number <= 5; number++) {
+		kind = call->helper->arg[number - 1];
+		if (kind == LEAT_BPF_ARG_NONE)
+			break;
+		if (leat_vframe(v)->reg[number].kind == LEAT_KIND_UNSET)
+			return leat_verify_refuse(v, v->state->pc, 1u << number, "argument %u of %s is not set", number,
+						  call->helper->name);
+		err = check_arg[kind](v, number, call);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* ---- what a helper leaves behind ---- */
+
+static void make_stale(struct leat_vreg *reg, void *arg)
+{
+	(void)arg;
+	if (reg->kind == LEAT_KIND_PACKET || reg->kind == LEAT_KIND_META || reg->kind == LEAT_KIND_END)
+		*reg = (struct leat_vreg){ .kind = LEAT_KIND_STALE };
+}
+
+static void make_released(struct leat_vreg *reg, void *arg)
+{
+	const uint32_t *id = arg;
+
+	if (reg->kind == LEAT_KIND_RECORD && reg->id == *id)
+		*reg = (struct leat_vreg){ .kind = LEAT_KIND_RELEASED };
+}
+
+static int release(struct leat_verifier *v, uint32_t id)
+{
+	struct leat_vstate *state = v->state;
+	uint32_t i;
+
+	for (i = 0; i < state->n_refs && state->ref[i] != id; i++)
+		;
+	if (i == state->n_refs)
+		return leat_verify_refuse(v, state->pc, 0x3e, "the record was released already");
+	state->ref[i] = state->ref[--state->n_refs];
+	state->ref[state->n_refs] = 0;
+	leat_verify_each(state, make_released, &id);
+	return 0;
+}
+
+static int result(struct leat_verifier *v, const struct call *call)
+{
+	struct leat_vreg *r0 = &leat_vframe(v)->reg[BPF_REG_0];
+
+	*r0 = leat_vnumber();
+	if (call->helper->ret == LEAT_BPF_RET_MAP_VALUE_OR_NULL) {
+		*r0 = (struct leat_vreg){
+			.kind = LEAT_KIND_VALUE_OR_NULL, .map = (uint8_t)call->map, .known = true, .id = ++v->next_id
+		};
+	} else if (call->helper->ret == LEAT_BPF_RET_RECORD_OR_NULL) {
+		if (v->state->n_refs == LEAT_BPF_RECORDS_MAX)
+			return leat_verify_refuse(v, v->state->pc, 0, "more than %u records are reserved at once",
+						  LEAT_BPF_RECORDS_MAX);
+		*r0 = (struct leat_vreg){ .kind = LEAT_KIND_RECORD_OR_NULL, .known = true, .id = ++v->next_id };
+		v->state->ref[v->state->n_refs++] = r0->id;
+	}
+	return 0;
+}
+
+static void forget_arguments(struct leat_vframe *frame)
+{
+	memset(&frame->reg[BPF_REG_1], 0, 5 * sizeof(frame->reg[0]));
+}
+
+/** The helper's map for the engine: -1 when paths differ. */
+static void note_map(struct leat_verifier *v, const struct call *call)
+{
+	struct leat_bpf_aux *aux = &v->prog->aux[v->state->pc];
+	uint8_t *mark = &v->mark[v->state->pc];
+
+	if (call->map < 0)
+		return;
+	aux->map = !(*mark & LEAT_MARK_MAP) || aux->map == call->map ? call->map : -1;
+	*mark |= LEAT_MARK_MAP;
+}
+
+/* ---- functions ---- */
+
+static int refuse_depth(struct leat_verifier *v)
+{
+	return leat_verify_refuse(v, v->state->pc, 0, "calls go more than %u functions deep", LEAT_BPF_FRAMES_MAX);
+}
+
+/** A frame, for which there is room, for the function at @target; its arguments are not set. */
+static struct leat_vframe *open_frame(struct leat_verifier *v, uint32_t target, bool callback)
+{
+	struct leat_vstate *state = v->state;
+	struct leat_vframe *frame = &state->frame[state->n_frames];
+
+	memset(frame, 0, sizeof(*frame));
+	frame->reg[BPF_REG_10] = (struct leat_vreg){ .kind = LEAT_KIND_STACK,
+						     .known = true,
+						     .frame = (uint8_t)state->n_frames };
+	frame->call = state->pc;
+	frame->callback = callback;
+	frame->n_refs = (uint8_t)state->n_refs;
+	state->n_frames++;
+	state->pc = target;
+	return frame;
+}
+
+static int call_local(struct leat_verifier *v, uint32_t *next)
+{
+	uint32_t target = v->state->pc + 1 + (uint32_t)leat_vinsn(v)->imm;
+	struct leat_vframe *caller = leat_vframe(v), *frame;
+
+	if (v->state->n_frames == LEAT_BPF_FRAMES_MAX)
+		return refuse_depth(v);
+	frame = open_frame(v, target, false);
+	memcpy(&frame->reg[BPF_REG_1], &caller->reg[BPF_REG_1], 5 * sizeof(frame->reg[0]));
+	forget_arguments(caller);
+	*next = target;
+	return 0;
+}
+
+/** The path on which the callback runs (once more) waits as a state of its own. */
+static int push_callback(struct leat_verifier *v, const struct call *call)
+{
+	struct leat_vframe *caller = leat_vframe(v), *frame;
+	struct leat_vreg func = caller->reg[call->func], arg = caller->reg[call->func + 1];
+	uint32_t pc = v->state->pc;
+	int err;
+
+	if (call->helper->id != BPF_FUNC_loop)
+		return leat_verify_refuse(v, pc, 0, "callbacks of %s are not supported", call->helper->name);
+	if (v->state->n_frames == LEAT_BPF_FRAMES_MAX)
+		return refuse_depth(v);
+	frame = open_frame(v, (uint32_t)func.value, true);
+	frame->reg[BPF_REG_1] = leat_vnumber();
+	frame->reg[BPF_REG_2] = arg;
+	err = leat_verify_push(v, (uint32_t)func.value);
+	v->state->n_frames--;
+	v->state->pc = pc;
+	return err;
+}
+
+static int refuse_unknown(struct leat_verifier *v)
+{
+	const struct bpf_insn *insn = leat_vinsn(v);
+	const char *name = leat_bpf_helper_name(insn->imm);
+
+	if (insn->imm == LEAT_IMAGE_POISON)
+		return leat_verify_refuse(v, v->state->pc, 0,
+					  "what it needs of the kernel (CO-RE) was not found in the kernel's BTF");
+	return leat_verify_refuse(v, v->state->pc, 0, name ? "helper number %d is unknown: bpf_%s" :
+				  "helper number %d is unknown", insn->imm, name);
+}
+
+static int call_helper(struct leat_verifier *v)
+{
+	struct call call = { .helper = leat_bpf_helper_find(leat_vinsn(v)->imm), .map = -1 };
+	int err;
+
+	if (!call.helper)
+		return refuse_unknown(v);
+	err = check_args(v, &call);
+	if (!err && call.helper->ret == LEAT_BPF_RET_NEVER && v->state->n_refs)
+		err = leat_verify_refuse(v, v->state->pc, 0, "a tail call would lose a reserved record");
+	if (!err && call.func)
+		err = push_callback(v, &call);
+	if (!err && call.release)
+		err = release(v, call.release);
+	if (err)
+		return err;
+	note_map(v, &call);
+	if (call.helper->flags & LEAT_BPF_HELPER_MOVES_PACKET)
+		leat_verify_each(v->state, make_stale, NULL);
+	forget_arguments(leat_vframe(v));
+	return result(v, &call);
+}
+
+static int refuse_kfunc(struct leat_verifier *v)
+{
+	const struct leat_bpf_object *obj = v->prog->obj;
+	const char *name = obj->head ? leat_image_string(obj->head, (uint32_t)leat_vinsn(v)->imm) : NULL;
+
+	leat_verify_refuse(v, v->state->pc, 0, "it calls a function of the kernel%s%s, which there is not here",
+			   name ? ", " : "", name ? name : "");
+	return -EOPNOTSUPP;
+}
+
+int leat_verify_call(struct leat_verifier *v, int op, uint32_t *next)
+{
+	*next = v->state->pc + 1;
+	if (op == LEAT_OP_CALL_LOCAL)
+		return call_local(v, next);
+	return op == LEAT_OP_CALL ? call_helper(v) : refuse_kfunc(v);
+}
+
+/* ---- exits ---- */
+
+/** Pointers into a frame that ends become numbers. */
+static void lose_frame(struct leat_vreg *reg, void *arg)
+{
+	const uint32_t *frame = arg;
+
+	if (reg->kind == LEAT_KIND_STACK && reg->frame == *frame)
+		*reg = leat_vnumber();
+}
+
+static int leave_program(struct leat_verifier *v, bool *ended)
+{
+	*ended = true;
+	if (v->state->n_refs)
+		return leat_verify_refuse(v, v->state->pc, 0,
+					  "the program ends with a ring buffer record that is neither submitted nor "
+					  "discarded");
+	return 0;
+}
+
+int leat_verify_exit(struct leat_verifier *v, uint32_t *next, bool *ended)
+{
+	struct leat_vstate *state = v->state;
+	struct leat_vframe *frame = leat_vframe(v);
+	uint32_t number = state->n_frames - 1;
+
+	if (!number)
+		return leave_program(v, ended);
+	if (frame->reg[BPF_REG_0].kind == LEAT_KIND_STACK && frame->reg[BPF_REG_0].frame == number)
+		return leat_verify_refuse(v, state->pc, 1, "the function returns a pointer into its own stack frame");
+	if (frame->callback && frame->reg[BPF_REG_0].kind != LEAT_KIND_NUMBER)
+		return leat_verify_refuse(v, state->pc, 1, "a callback must return a number");
+	if (frame->callback && frame->n_refs != state->n_refs)
+		return leat_verify_refuse(v, state->pc, 0,
+					  "a callback must release what it reserves, and nothing else");
+	state->n_frames--;
+	leat_verify_each(state, lose_frame, &number);
+	*next = frame->call;
+	if (!frame->callback) {
+		leat_vframe(v)->reg[BPF_REG_0] = frame->reg[BPF_REG_0];
+		*next = frame->call + 1;
+	}
+	return 0;
+}

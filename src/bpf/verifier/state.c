@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * state.c: states of the walk: put aside at a branch, remembered where paths meet, compared. *control*.
+ *
+ * Theory of operation. A remembered state covers a new one when everything that matters in it holds the same, or an
+ * unknown number where the new one holds whatever: what was found good for any number is good for that, too. What
+ * matters: the registers that are still wanted, and the slots of the stack that hold more than an unknown number. Ids
+ * are compared by the order in which they appear.
+ *
+ * A loop whose counter is known would be walked once per turn. When LEAT_VERIFY_WIDEN states of one shape (the same but
+ * for known numbers) were remembered for an instruction, the numbers that differ are forgotten; then the walk meets
+ * itself.
+ */
+#include "bpf/verifier/verifier.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/heap.h"
+
+void leat_verify_set_slot(struct leat_vframe *frame, unsigned int slot, const struct leat_vreg *reg)
+{
+	uint64_t bit = UINT64_C(1) << slot;
+
+	if (reg && (reg->kind > LEAT_KIND_NUMBER || (reg->kind == LEAT_KIND_NUMBER && reg->known))) {
+		frame->slot[slot] = *reg;
+		frame->spilled |= bit;
+	} else {
+		frame->spilled &= ~bit;
+	}
+}
+
+void leat_verify_each(struct leat_vstate *state, void (*fn)(struct leat_vreg *reg, void *arg), void *arg)
+{
+	struct leat_vframe *frame;
+	unsigned int i;
+
+	for (frame = state->frame; frame < state->frame + state->n_frames; frame++) {
+		for (i = 0; i < BPF_REG_10; i++)
+			fn(&frame->reg[i], arg);
+		for (i = 0; i < LEAT_SLOTS; i++) {
+			if (!(frame->spilled & UINT64_C(1) << i))
+				continue;
+			fn(&frame->slot[i], arg);
+			leat_verify_set_slot(frame, i, &frame->slot[i]);
+		}
+	}
+}
+
+static size_t state_size(const struct leat_vstate *state)
+{
+	return offsetof(struct leat_vstate, frame) + state->n_frames * sizeof(state->frame[0]);
+}
+
+int leat_verify_push(struct leat_verifier *v, uint32_t pc)
+{
+	struct leat_vstate *copy;
+
+	if (v->n_pending == LEAT_VERIFY_PENDING)
+		return leat_verify_refuse(v, v->state->pc, 0, "the program is too complex: %u branches are open",
+					  LEAT_VERIFY_PENDING);
+	copy = leat_heap_zalloc(state_size(v->state));
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, v->state, state_size(v->state));
+	copy->pc = pc;
+	v->pending[v->n_pending++] = copy;
+	return 0;
+}
+
+/* ---- remembering ---- */
+
+/** Registers of frame @i that will still be read. */
+static uint16_t wanted(const struct leat_verifier *v, const struct leat_vstate *state, uint32_t i)
+{
+	const struct leat_vframe *next = &state->frame[i + 1];
+
+	if (i + 1 == state->n_frames)
+		return v->live[state->pc] & 0x3ff;
+	/* a callback's call is made again; after another call r0 is new and r1..r5 are gone */
+	return next->callback ? v->live[next->call] & 0x3ff : v->live[next->call + 1] & 0x3c0;
+}
+
+/** Numbers ids by the order in which they appear. */
+struct renaming {
+	uint32_t n;
+	uint32_t id[64];
+};
+
+static uint32_t rename_id(struct renaming *names, uint32_t id)
+{
+	uint32_t i;
+
+	if (!id)
+		return 0;
+	for (i = 0; i < names->n; i++)
+		if (names->id[i] == id)
+			return i + 1;
+	if (names->n == sizeof(names->id) / sizeof(names->id[0]))
+		return id + 64; /* is then like no other */
+	names->id[names->n++] = id;
+	return names->n;
+}
+
+static uint32_t count_regs(const struct leat_verifier *v, const struct leat_vstate *state)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < state->n_frames; i++)
+		n += (uint32_t)__builtin_popcount(wanted(v, state, i)) +
+		     (uint32_t)__builtin_popcountll(state->frame[i].spilled);
+	return n;
+}
+
+/** Walks over what matters of a state, in the order in which it is remembered. */
+struct cursor {
+	const struct leat_verifier *v;
+	struct leat_vstate *state;
+	uint32_t frame;
+	unsigned int bit; /* 0..9 registers, then slots */
+	bool is_slot;
+};
+
+static struct leat_vreg *next_reg(struct cursor *c, unsigned int *slot)
+{
+	struct leat_vframe *frame;
+	unsigned int bit;
+
+	for (; c->frame < c->state->n_frames; c->frame++, c->bit = 0) {
+		frame = &c->state->frame[c->frame];
+		while (c->bit < BPF_REG_10 + LEAT_SLOTS) {
+			bit = c->bit++;
+			if (bit < BPF_REG_10 && (wanted(c->v, c->state, c->frame) & 1u << bit)) {
+				c->is_slot = false;
+				return &frame->reg[bit];
+			}
+			if (bit >= BPF_REG_10 && (frame->spilled & UINT64_C(1) << (bit - BPF_REG_10))) {
+				c->is_slot = true;
+				*slot = bit - BPF_REG_10;
+				return &frame->slot[*slot];
+			}
+		}
+	}
+	return NULL;
+}
+
+/** What a state looks like once remembered, without copying slots one by one. */
+static struct leat_vseen *picture(struct leat_verifier *v)
+{
+	struct cursor c = { .v = v, .state = v->state };
+	uint32_t n = count_regs(v, v->state), i;
+	struct leat_vseen *seen = leat_heap_zalloc(sizeof(*seen) + n * sizeof(seen->reg[0]));
+	struct renaming names = { .n = 0 };
+	const struct leat_vreg *reg;
+	unsigned int slot;
+
+	if (!seen)
+		return NULL;
+	seen->n_frames = v->state->n_frames;
+	seen->n_refs = v->state->n_refs;
+	seen->n_regs = n;
+	v->compared += n / 4;
+	for (i = 0; i < seen->n_frames; i++) {
+		seen->call[i] = v->state->frame[i].call;
+		seen->spilled[i] = v->state->frame[i].spilled;
+	}
+	for (i = 0; (reg = next_reg(&c, &slot)); i++) {
+		seen->reg[i] = *reg;
+		seen->reg[i].id = rename_id(&names, reg->id);
+	}
+	for (i = 0; i < seen->n_refs; i++)
+		seen->ref[i] = rename_id(&names, v->state->ref[i]);
+	return seen;
+}
+
+static bool same_kind(const struct leat_vreg *a, const struct leat_vreg *b)
+{
+	return a->kind == b->kind && a->frame == b->frame && a->map == b->map && a->id == b->id;
+}
+
+static bool reg_covers(const struct leat_vreg *old, const struct leat_vreg *new)
+{
+	if (old->kind == LEAT_KIND_UNSET || (old->kind == LEAT_KIND_NUMBER && !old->known && new->kind))
+		return true;
+	return same_kind(old, new) && old->exposed >= new->exposed &&
+	       (!old->known || (new->known && old->value == new->value));
+}
+
+static bool same_place(const struct leat_vseen *a, const struct leat_vseen *b)
+{
+	return a->n_frames == b->n_frames && a->n_refs == b->n_refs && !memcmp(a->call, b->call, sizeof(a->call)) &&
+	       !memcmp(a->ref, b->ref, sizeof(a->ref));
+}
+
+/** Registers of a frame in a picture: what is left when its slots are taken away. */
+static uint32_t regs_in(const struct leat_verifier *v, uint32_t frame)
+{
+	return (uint32_t)__builtin_popcount(wanted(v, v->state, frame));
+}
+
+/** One frame: *@a and *@b are its @regs registers, then its slots, and are moved past them. */
+static bool frame_covers(const struct leat_vreg **a, uint64_t a_slots, const struct leat_vreg **b, uint64_t b_slots,
+			 uint32_t regs)
+{
+	uint64_t bit;
+
+	for (; regs > 0; regs--)
+		if (!reg_covers((*a)++, (*b)++))
+			return false;
+	for (bit = 1; bit; bit <<= 1) {
+		if ((a_slots & bit) && !reg_covers((*a)++, *b))
+			return false;
+		*b += (b_slots & bit) != 0;
+	}
+	return true;
+}
+
+/** Whether @old, remembered, covers @new, the picture of where we are. */
+static bool covers(struct leat_verifier *v, const struct leat_vseen *old, const struct leat_vseen *new)
+{
+	const struct leat_vreg *a = old->reg, *b = new->reg;
+	uint32_t frame, n;
+
+	if (!same_place(old, new))
+		return false;
+	for (frame = 0; frame < new->n_frames; frame++) {
+		if (old->spilled[frame] & ~new->spilled[frame])
+			return false;
+		n = regs_in(v, frame) + (uint32_t)__builtin_popcountll(old->spilled[frame]);
+		/* frames above the one that works are mostly what they were */
+		if (old->spilled[frame] == new->spilled[frame] && !memcmp(a, b, n * sizeof(*a))) {
+			a += n;
+			b += n;
+			v->compared += n / 8 + 1;
+			continue;
+		}
+		v->compared += n;
+		if (!frame_covers(&a, old->spilled[frame], &b, new->spilled[frame], regs_in(v, frame)))
+			return false;
+	}
+	return true;
+}
+
+static bool same_shape(struct leat_verifier *v, const struct leat_vseen *a, const struct leat_vseen *b)
+{
+	uint32_t i;
+
+	if (!same_place(a, b) || a->n_regs != b->n_regs || memcmp(a->spilled, b->spilled, sizeof(a->spilled)) != 0)
+		return false;
+	for (i = 0; i < a->n_regs; i++)
+		if (!same_kind(&a->reg[i], &b->reg[i]))
+			break;
+	v->compared += i;
+	return i == a->n_regs;
+}
+
+/** Forgets the values that @seen does not share with where we are. */
+static void forget_values(struct leat_verifier *v, const struct leat_vseen *seen)
+{
+	struct cursor c = { .v = v, .state = v->state };
+	const struct leat_vreg *old = seen->reg;
+	struct leat_vreg *reg;
+	unsigned int slot = 0;
+
+	for (; (reg = next_reg(&c, &slot)); old++) {
+		if (reg->kind != LEAT_KIND_FUNC && reg->known && (!old->known || old->value != reg->value)) {
+			reg->known = false;
+			reg->value = 0;
+		}
+		/* the slot stays where the cursor counts on it; the next picture lets it go */
+	}
+}
+
+static void let_go(struct leat_vreg *reg, void *arg)
+{
+	(void)reg;
+	(void)arg;
+}
+
+static int refuse_ways(struct leat_verifier *v)
+{
+	return leat_verify_refuse(v, v->state->pc, 0,
+				  "the program is too complex: its paths differ in too many ways");
+}
+
+static int remember(struct leat_verifier *v, struct leat_vseen *seen)
+{
+	uint32_t pc = v->state->pc;
+	struct leat_vseen **last = &v->seen[pc];
+
+	v->memory += sizeof(*seen) + seen->n_regs * sizeof(seen->reg[0]);
+	if (v->memory > LEAT_VERIFY_MEMORY) {
+		leat_heap_free(seen);
+		return refuse_ways(v);
+	}
+	if (v->n_seen[pc] == LEAT_VERIFY_SEEN) {
+		while ((*last)->next)
+			last = &(*last)->next;
+		v->memory -= sizeof(*seen) + (*last)->n_regs * sizeof(seen->reg[0]);
+		leat_heap_free(*last);
+		*last = NULL;
+		v->n_seen[pc]--;
+	}
+	seen->next = v->seen[pc];
+	v->seen[pc] = seen;
+	v->n_seen[pc]++;
+	return 0;
+}
+
+static struct leat_vseen *find_cover(struct leat_verifier *v, const struct leat_vseen *now)
+{
+	struct leat_vseen *seen;
+
+	for (seen = v->seen[v->state->pc]; seen; seen = seen->next)
+		if (covers(v, seen, now))
+			return seen;
+	return NULL;
+}
+
+/** The state of the same shape that was remembered last, when there are many of that shape. */
+static struct leat_vseen *crowd(struct leat_verifier *v, const struct leat_vseen *now)
+{
+	struct leat_vseen *seen, *last = NULL;
+	unsigned int n = 0;
+
+	for (seen = v->seen[v->state->pc]; seen; seen = seen->next) {
+		if (!same_shape(v, seen, now))
+			continue;
+		if (!last)
+			last = seen;
+		n++;
+	}
+	return n >= LEAT_VERIFY_WIDEN ? last : NULL;
+}
+
+int leat_verify_covered(struct leat_verifier *v, bool *covered)
+{
+	struct leat_vseen *now, *like;
+
+	if (v->compared > LEAT_VERIFY_COMPARED)
+		return refuse_ways(v);
+	now = picture(v);
+	if (!now)
+		return -ENOMEM;
+	*covered = find_cover(v, now) != NULL;
+	like = *covered ? NULL : crowd(v, now);
+	if (like) {
+		forget_values(v, like);
+		leat_verify_each(v->state, let_go, NULL);
+		leat_heap_free(now);
+		now = picture(v);
+		if (!now)
+			return -ENOMEM;
+		*covered = find_cover(v, now) != NULL;
+	}
+	if (!*covered)
+		return remember(v, now);
+	leat_heap_free(now);
+	return 0;
+}
+
+void leat_verify_forget_seen(struct leat_verifier *v)
+{
+	struct leat_vseen *seen, *next;
+	uint32_t pc;
+
+	for (pc = 0; pc < v->prog->n_insns; pc++) {
+		for (seen = v->seen[pc]; seen; seen = next) {
+			next = seen->next;
+			leat_heap_free(seen);
+		}
+		v->seen[pc] = NULL;
+		v->n_seen[pc] = 0;
+	}
+	v->memory = 0;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * verifier.h: what the parts of the verifier share. verifier.c has the theory of operation.
+ */
+#ifndef LEAT_BPF_VERIFIER_H
+#define LEAT_BPF_VERIFIER_H
+
+#include "bpf/insn.h"
+#include "bpf/map/map.h"
+#include "bpf/prog.h"
+
+#define LEAT_VERIFY_BUDGET 1000000u     /* instructions walked */
+#define LEAT_VERIFY_PENDING 8192u       /* branches still to be followed */
+#define LEAT_VERIFY_SEEN 128u           /* states remembered for one instruction */
+#define LEAT_VERIFY_WIDEN 16u           /* states of one shape after which numbers that differ are forgotten */
+#define LEAT_VERIFY_MEMORY (256u << 20) /* bytes for remembered states */
+#define LEAT_VERIFY_COMPARED (1u << 28) /* registers and slots looked at in them: a second or two */
+
+#define LEAT_SLOTS (LEAT_BPF_STACK_SIZE / 8u)
+
+/** What a register or a stack slot holds. say.c has the words. */
+enum leat_kind {
+	LEAT_KIND_UNSET,
+	LEAT_KIND_NUMBER,
+	LEAT_KIND_CTX,
+	LEAT_KIND_PACKET,
+	LEAT_KIND_META,
+	LEAT_KIND_END,
+	LEAT_KIND_STACK,
+	LEAT_KIND_MAP,
+	LEAT_KIND_VALUE,
+	LEAT_KIND_VALUE_OR_NULL,
+	LEAT_KIND_RECORD,
+	LEAT_KIND_RECORD_OR_NULL,
+	LEAT_KIND_FUNC,
+	LEAT_KIND_STALE,    /* a packet pointer from before the packet was moved */
+	LEAT_KIND_RELEASED, /* a record that was submitted */
+	LEAT_KINDS
+};
+
+struct leat_vreg {
+	uint8_t kind;
+	uint8_t frame; /* STACK: whose */
+	uint8_t map;   /* MAP, VALUE: number */
+	bool known : 1;   /* value is meant */
+	bool exposed : 1; /* a slot: a write to a place unknown may have gone here since (memory.c) */
+	uint32_t id;   /* ..._OR_NULL: copies of one result; RECORD: which */
+	int64_t value; /* NUMBER: itself; pointers: distance from where they began; FUNC: its instruction */
+};
+LEAT_STATIC_ASSERT(sizeof(struct leat_vreg) == 16, "many are kept");
+
+struct leat_vframe {
+	struct leat_vreg reg[MAX_BPF_REG];
+	struct leat_vreg slot[LEAT_SLOTS];
+	uint64_t spilled; /* slots that hold something other than an unknown number */
+	uint32_t call;    /* the call that it goes back to */
+	bool callback;
+	uint8_t n_refs; /* at entry of a callback */
+};
+
+struct leat_vstate {
+	uint32_t pc;
+	uint32_t n_frames;
+	uint32_t n_refs;
+	uint32_t ref[LEAT_BPF_RECORDS_MAX];            /* ids of reserved records */
+	struct leat_vframe frame[LEAT_BPF_FRAMES_MAX]; /* n_frames of them */
+};
+
+/** A state that was walked from; the registers that matter follow. */
+struct leat_vseen {
+	struct leat_vseen *next;
+	uint32_t n_frames, n_refs, n_regs;
+	uint32_t call[LEAT_BPF_FRAMES_MAX];
+	uint32_t ref[LEAT_BPF_RECORDS_MAX];
+	uint64_t spilled[LEAT_BPF_FRAMES_MAX];
+	struct leat_vreg reg[];
+};
+
+/* Marks of instructions. */
+#define LEAT_MARK_SECOND 0x01u /* second half of a 64-bit load */
+#define LEAT_MARK_TARGET 0x02u /* paths meet here */
+#define LEAT_MARK_FUNC 0x04u   /* a function begins */
+#define LEAT_MARK_CTX 0x08u    /* was seen to access the context */
+#define LEAT_MARK_STACK 0x10u  /* ... the stack */
+#define LEAT_MARK_OTHER 0x20u  /* ... something else */
+#define LEAT_MARK_MAP 0x80u    /* a helper was seen to be called with a map */
+#define LEAT_MARK_BLUNT 0x40u /* a write that may reach the stack on one path and not on another: numbers are dropped */
+
+struct leat_verifier {
+	struct leat_bpf_prog *prog;
+	struct leat_diag *diag;
+	int16_t *op;     /* row of each instruction */
+	uint8_t *mark;   /* LEAT_MARK_* */
+	uint16_t *live;  /* registers that are read before they are written, from each instruction on */
+	uint32_t *func;  /* first instruction of the function it is in */
+	uint16_t *depth; /* by first instruction of a function: bytes of stack */
+	uint64_t *needed; /* ... slots that were exposed and are read all the same */
+	uint64_t *keep_above; /* by write: slots of callers' frames that held pointers; aux.keep: of its own frame */
+	struct leat_vseen **seen;
+	uint8_t *n_seen;
+	size_t memory;
+	struct leat_vstate **pending;
+	uint32_t n_pending;
+	uint32_t walked;
+	uint64_t compared;
+	uint32_t next_id;
+	bool again;                /* something was learned that the walk should have known before */
+	struct leat_vstate *state; /* where we are */
+};
+
+static inline struct leat_vframe *leat_vframe(struct leat_verifier *v)
+{
+	return &v->state->frame[v->state->n_frames - 1];
+}
+
+static inline const struct bpf_insn *leat_vinsn(const struct leat_verifier *v)
+{
+	return &v->prog->insn[v->state->pc];
+}
+
+static inline struct leat_vreg leat_vnumber(void)
+{
+	return (struct leat_vreg){ .kind = LEAT_KIND_NUMBER };
+}
+
+static inline struct leat_vreg leat_vconst(int64_t value)
+{
+	return (struct leat_vreg){ .kind = LEAT_KIND_NUMBER, .known = true, .value = value };
+}
+
+static inline bool leat_vpointer(const struct leat_vreg *reg)
+{
+	return reg->kind > LEAT_KIND_NUMBER;
+}
+
+/* ---- say.c ---- */
+
+/** Refuses: one sentence about instruction @pc; registers in @regs (a mask) are described. Returns -EINVAL. */
+int leat_verify_refuse(struct leat_verifier *v, uint32_t pc, unsigned int regs, const char *fmt, ...) LEAT_PRINTF(4, 5);
+/** "a number", "a pointer into the packet" ... */
+const char *leat_kind_name(uint8_t kind);
+
+/* ---- structure.c ---- */
+
+/** Checks what needs no types; fills op, mark, live, func. */
+int leat_verify_structure(struct leat_verifier *v);
+/** After the walk: the stack that tail calls leave. */
+int leat_verify_tail_stack(struct leat_verifier *v);
+
+/* ---- state.c ---- */
+
+/** Puts the state aside, to be followed from @pc on. */
+int leat_verify_push(struct leat_verifier *v, uint32_t pc);
+/** Whether a state like this one was walked from already; if not, remembers it (and may forget numbers in it). */
+int leat_verify_covered(struct leat_verifier *v, bool *covered);
+void leat_verify_forget_seen(struct leat_verifier *v);
+/** Calls @fn on every register and every spilled slot of the state; slots that became unknown numbers are let go. */
+void leat_verify_each(struct leat_vstate *state, void (*fn)(struct leat_vreg *reg, void *arg), void *arg);
+void leat_verify_set_slot(struct leat_vframe *frame, unsigned int slot, const struct leat_vreg *reg);
+
+/* ---- alu.c ---- */
+
+int leat_verify_alu(struct leat_verifier *v, int op);
+/** Works out a conditional jump; pushes the state of the branch taken. *@next is where to go on. */
+int leat_verify_jump(struct leat_verifier *v, int op, uint32_t *next);
+
+/* ---- memory.c ---- */
+
+int leat_verify_memory(struct leat_verifier *v, int op);
+/** After the walk: writes keep away from those slots only that are read afterwards. */
+void leat_verify_settle_keep(struct leat_verifier *v);
+/** Notes that this instruction writes @size bytes (0: unknown) from @off of @reg on. */
+void leat_verify_write(struct leat_verifier *v, const struct leat_vreg *reg, int64_t off, uint64_t size);
+/** Whether @reg points to memory at all; refuses with a sentence that says what register @number cannot be. */
+int leat_verify_readable(struct leat_verifier *v, unsigned int number, const char *what);
+
+/* ---- call.c ---- */
+
+int leat_verify_call(struct leat_verifier *v, int op, uint32_t *next);
+/** *@ended: the path ends here. */
+int leat_verify_exit(struct leat_verifier *v, uint32_t *next, bool *ended);
+
+#endif
