@@ -83,7 +83,8 @@ static void variables_are_set(void **state)
 	assert_variables(".rodata", "{\"cfg\": {\"limit\": 32, \"step\": 7, \"on\": 1, \"name\": \"abc\"}, "
 				    "\"sample.____fmt\": \"length %d of \\\"%s\\\"\"}");
 	assert_variables(".bss", "{\"table\": [1, 2, 0, 4], \"random\": 18446744073709551615, "
-				 "\"sample_type\": \"0x0000000000000000\"}");
+				 "\"sample_type\": \"0x0000000000000000\", "
+				 "\"packet_sample_type\": \"0x0000000000000000\"}");
 	assert_int_equal(leat_bpf_object_set(obj, "cfg.limit", "1", diag), -EINVAL); /* too late */
 	assert_int_equal(leat_diag_count(diag), 1);
 }
@@ -117,7 +118,9 @@ static void mistakes_change_nothing(void **state)
 	assert_int_equal(leat_bpf_object_set(obj, name, "1", diag), -EINVAL);
 	free(name);
 	assert_int_equal(leat_bpf_object_load(obj, "count", diag), 0);
-	assert_variables(".bss", "{\"table\": [0, 0, 0, 0], \"random\": 0, \"sample_type\": \"0x0000000000000000\"}");
+	assert_variables(".bss", "{\"table\": [0, 0, 0, 0], \"random\": 0, "
+				 "\"sample_type\": \"0x0000000000000000\", "
+				 "\"packet_sample_type\": \"0x0000000000000000\"}");
 }
 
 static void elements_of_maps(void **state)
