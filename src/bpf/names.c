@@ -44,6 +44,7 @@ static const char *const map_types[] = {
 
 const char *leat_bpf_helper_name(int32_t id)
 {
+	/* cppcheck-suppress arrayIndexOutOfBoundsCond; it does not see what the kernel's macro puts into the table */
 	return id > 0 && (size_t)id < sizeof(helpers) / sizeof(helpers[0]) ? helpers[id] : NULL;
 }
 
