@@ -57,6 +57,9 @@ char *table_format_pools(struct leat_datapath *dp);
 /** Prints the totals of the run to standard output; @seconds is its length. */
 void table_print_totals(struct leat_datapath *dp, double seconds, const char *pools);
 
+/** Prints in one line where and why a program was ended, and how often. */
+void print_trap(FILE *out, const struct leat_bpf_prog *prog, const struct leat_bpf_trap *trap);
+
 /* ---- units.c ---- */
 
 #define UNIT_SIZE 24

@@ -354,10 +354,7 @@ static void tell_trap(struct report *report, const struct leat_bpf_prog *prog, c
 	struct json_out *j = &report->top;
 
 	if (!report->json) {
-		fprintf(report->out, "trap: program %s, instruction %u%s%s%s: %s, %" PRIu64 " time%s\n",
-			leat_bpf_prog_name(prog), trap->insn, trap->source ? " (" : "",
-			trap->source ? trap->source : "", trap->source ? ")" : "", trap->reason, trap->count,
-			trap->count == 1 ? "" : "s");
+		print_trap(report->out, prog, trap);
 		return;
 	}
 	json_open_flat(j, NULL, '{');

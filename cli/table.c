@@ -405,7 +405,14 @@ static void print_progs(struct leat_datapath *dp, int width)
 	}
 }
 
-/* Why a program was ended, line by line. */
+void print_trap(FILE *out, const struct leat_bpf_prog *prog, const struct leat_bpf_trap *trap)
+{
+	fprintf(out, "trap: program %s, instruction %u%s%s%s: %s, %" PRIu64 " time%s\n", leat_bpf_prog_name(prog),
+		trap->insn, trap->source ? " (" : "", trap->source ? trap->source : "", trap->source ? ")" : "",
+		trap->reason, trap->count, trap->count == 1 ? "" : "s");
+}
+
+/* Why the programs of an object were ended, line by line. */
 static void print_traps(struct leat_bpf_object *obj)
 {
 	struct leat_bpf_prog *prog;
@@ -414,10 +421,7 @@ static void print_traps(struct leat_bpf_object *obj)
 
 	for (p = 0; (prog = leat_bpf_object_prog_get(obj, p)); p++)
 		for (i = 0; leat_bpf_prog_trap(prog, i, &trap); i++)
-			printf("trap: program %s, instruction %u%s%s%s: %s, %" PRIu64 " time%s\n",
-			       leat_bpf_prog_name(prog), trap.insn, trap.source ? " (" : "",
-			       trap.source ? trap.source : "", trap.source ? ")" : "", trap.reason, trap.count,
-			       trap.count == 1 ? "" : "s");
+			print_trap(stdout, prog, &trap);
 }
 
 static void print_bridges(struct leat_datapath *dp, int width)
