@@ -201,7 +201,7 @@ static int run_packet(struct stage *s, const struct pcap_pkthdr *hdr, const uint
 	report_packet(r, verdict);
 	if (s->dump && r->opts->keep & 1u << (verdict < LEAT_XDP_ACTIONS ? verdict : LEAT_XDP_ABORTED))
 		code = write_packet(s, hdr, &xdp);
-	leat_run_put(run);
+	leat_page_pool_put_page(run);
 	return code;
 }
 

@@ -3,14 +3,16 @@
  * arena.h: packet memory as address ranges: arena, segments, blocks, runs.
  *
  *   arena: LEAT_ARENA_SPAN of addresses, aligned to its span
- *   +------------------------------------------------+----------+---------------+
- *   | data: up to 32 GiB, cut into segments          | block    | granule       |
- *   | [segment 0: anonymous][segment 1: memfd]...    | table    | table         |
- *   +------------------------------------------------+----------+---------------+
- *     what a peer may see                              what only we see
+ *   +-------+---------+---------------+------------------------------------------------+
+ *   |       | block   | granule       | data: up to 32 GiB, cut into segments          |
+ *   |       | table   | table         | [segment 0: anonymous][segment 1: memfd]...    |
+ *   +-------+---------+---------------+------------------------------------------------+
+ *           what only we see            what a peer may see
  *
  * Data holds packet bytes and XDP metadata only. Everything that the datapath believes in stands in the two tables,
- * which are private memory and are found from a data address by a mask, a shift and an add, without a load.
+ * which are private memory. A data address has the bit LEAT_ARENA_DATA set; each table begins where that bit falls
+ * when the address is shifted to an index, so a descriptor is found by a shift and two masks, without a constant to
+ * add and without a load.
  *
  * A *granule* is 512 bytes, a *block* 64 granules (32 KiB), so that the free granules of a block are one 64-bit mask.
  * A *run* is a reference to consecutive granules: the only form in which packet memory is owned, passed and put.
@@ -35,9 +37,13 @@ LEAT_BEGIN_DECLS
 /** Most data an arena can hold: granule numbers have 26 bits. */
 #define LEAT_ARENA_DATA_MAX (UINT64_C(1) << 35)
 
-/* Where the tables begin, bytes from the start of the arena. */
-#define LEAT_ARENA_BLOCKS LEAT_ARENA_DATA_MAX
-#define LEAT_ARENA_GRANULES (LEAT_ARENA_DATA_MAX + (UINT64_C(1) << 30))
+/* Shifts from a data address to the offset of its descriptor. */
+#define LEAT_BLOCK_DESC_SHIFT 8   /* 32 KiB to 128 bytes */
+#define LEAT_GRANULE_DESC_SHIFT 3 /* 512 bytes to 64 */
+/* Where data and tables begin, bytes from the start of the arena. */
+#define LEAT_ARENA_DATA (LEAT_ARENA_SPAN / 2)
+#define LEAT_ARENA_BLOCKS (LEAT_ARENA_DATA >> LEAT_BLOCK_DESC_SHIFT)
+#define LEAT_ARENA_GRANULES (LEAT_ARENA_DATA >> LEAT_GRANULE_DESC_SHIFT)
 
 /** Granules that hold @bytes. */
 #define LEAT_GRANULES(bytes) ((uint32_t)(((bytes) + LEAT_GRANULE_SIZE - 1) >> LEAT_GRANULE_SHIFT))
@@ -46,31 +52,48 @@ struct leat_arena;
 struct leat_segment;
 struct leat_page_pool;
 
+/** Pages of a block. A page is 4 KiB here, whatever the system's is. */
+#define LEAT_PAGE_SHIFT 12
+#define LEAT_PAGE_SIZE (1u << LEAT_PAGE_SHIFT)
+#define LEAT_BLOCK_PAGES (LEAT_BLOCK_SIZE / LEAT_PAGE_SIZE)
+
 /* Bits of leat_block.flags; any of them set takes a put off the fast path. */
-#define LEAT_BLOCK_SHARED 0x1u /* some run of this block has had a second holder since the block was last cut */
-#define LEAT_BLOCK_FRAG 0x2u   /* cut by a page_frag_cache: references are counted, not masked */
+#define LEAT_BLOCK_SHARED 0x1u /* some run of this block has had a second holder since the block was last whole */
+#define LEAT_BLOCK_FRAG 0x2u   /* some page of it was cut by a page_frag_cache: there references are counted */
 
 /** Descriptor of one block, private memory. */
 struct leat_block {
 	/* read by every thread that puts; written rarely */
 	struct leat_page_pool *pool; /* whose block it is; control writes, before the block is cut */
-	uint32_t flags;              /* LEAT_BLOCK_*; owner clears when it cuts, sharers set (atomic) */
-	int32_t refs;                /* LEAT_BLOCK_FRAG: references still out, with the cache's bias (atomic) */
-	/* written by the pool's owner only */
-	uint64_t free LEAT_CACHELINE_ALIGNED; /* one bit per granule: 1 = free; only the owner reads it, too */
+	uint32_t flags;              /* LEAT_BLOCK_*; owner clears when it cuts the whole, sharers set (atomic) */
+	/*
+	 * Page fragments: a chunk is 1, 2, 4 or 8 pages, aligned to its size, that a page_frag_cache cuts.
+	 * chunk[page]: 0: not of a chunk; else 1 + the number of the chunk's first page (atomic, bytewise).
+	 * refs[first page]: references of the chunk still out, with the cache's bias (atomic).
+	 */
+	uint8_t chunk[LEAT_BLOCK_PAGES];
+	int32_t refs[LEAT_BLOCK_PAGES];
+	/* written by the pool's owner only; others read it for reports (relaxed) */
+	uint64_t free LEAT_CACHELINE_ALIGNED; /* one bit per granule: 1 = free */
+	uint32_t cut_ms[LEAT_BLOCK_PAGES];    /* when the page was last cut, CLOCK_MONOTONIC_COARSE, ms; see account.h */
+	uint16_t cut_seq[LEAT_BLOCK_PAGES];   /* how often it was: tells a holder's tag from an older one */
 };
 LEAT_STATIC_ASSERT(sizeof(struct leat_block) == 2 * LEAT_CACHELINE, "block descriptor is two lines");
+LEAT_STATIC_ASSERT(LEAT_BLOCK_SIZE >> LEAT_BLOCK_DESC_SHIFT == sizeof(struct leat_block), "found by shift");
 
 /** Descriptor of one granule, private memory. The rest is the packet's: see struct leat_xdp_frame. */
 struct leat_granule {
 	int32_t shares; /* of the run that begins here: holders beside the first (atomic) */
-	uint32_t packet[15];
+	uint32_t packet[14];
+	uint16_t holder;     /* who was last seen with the run that begins here: see account.h (relaxed) */
+	uint16_t holder_seq; /* the page's cut_seq at that time (relaxed) */
 };
 LEAT_STATIC_ASSERT(sizeof(struct leat_granule) == LEAT_CACHELINE, "granule descriptor is one line");
+LEAT_STATIC_ASSERT(LEAT_GRANULE_SIZE >> LEAT_GRANULE_DESC_SHIFT == sizeof(struct leat_granule), "found by shift");
 
 /**
  * A reference to consecutive granules: bits 63..48 hold their number, bits 47..0 the address of the first.
- * All zero is no reference. Plain value: copying it does not make a second reference, leat_run_get() does.
+ * All zero is no reference. Plain value: copying it does not make a second reference, leat_page_pool_get_page() does.
  */
 struct leat_run {
 	uint64_t bits;
@@ -139,15 +162,21 @@ static inline uint64_t leat_arena_base(uint64_t addr)
 /** Number of the granule in its arena, below 2^26. */
 static inline uint32_t leat_granule_idx(uint64_t addr)
 {
-	return (uint32_t)((addr & (LEAT_ARENA_SPAN - 1)) >> LEAT_GRANULE_SHIFT);
+	return (uint32_t)(addr >> LEAT_GRANULE_SHIFT) & (uint32_t)(LEAT_ARENA_DATA_MAX / LEAT_GRANULE_SIZE - 1);
+}
+
+/** Address of granule @idx of the arena that @addr, any address of it, belongs to. */
+static inline uint64_t leat_granule_addr(uint64_t addr, uint32_t idx)
+{
+	return leat_arena_base(addr) + LEAT_ARENA_DATA + ((uint64_t)idx << LEAT_GRANULE_SHIFT);
 }
 
 static inline struct leat_block *leat_block_of(uint64_t addr)
 {
-	uint64_t idx = (addr & (LEAT_ARENA_SPAN - 1)) >> LEAT_BLOCK_SHIFT;
+	uint64_t off = addr >> LEAT_BLOCK_DESC_SHIFT & ((LEAT_ARENA_SPAN >> LEAT_BLOCK_DESC_SHIFT) -
+							 sizeof(struct leat_block));
 
-	return (struct leat_block *)(uintptr_t)(leat_arena_base(addr) + LEAT_ARENA_BLOCKS +
-						idx * sizeof(struct leat_block));
+	return (struct leat_block *)(uintptr_t)(leat_arena_base(addr) + off);
 }
 
 /** Bits [bit, bit + n) of a block's mask; @n is 1..64, and the two together at most 64. */
@@ -158,8 +187,10 @@ static inline uint64_t leat_block_mask(uint32_t bit, uint32_t n)
 
 static inline struct leat_granule *leat_granule_of(uint64_t addr)
 {
-	return (struct leat_granule *)(uintptr_t)(leat_arena_base(addr) + LEAT_ARENA_GRANULES +
-						  (uint64_t)leat_granule_idx(addr) * sizeof(struct leat_granule));
+	uint64_t off = addr >> LEAT_GRANULE_DESC_SHIFT & ((LEAT_ARENA_SPAN >> LEAT_GRANULE_DESC_SHIFT) -
+							   sizeof(struct leat_granule));
+
+	return (struct leat_granule *)(uintptr_t)(leat_arena_base(addr) + off);
 }
 
 /* ---- runs ---- */

@@ -18,7 +18,7 @@ LEAT_BEGIN_DECLS
 struct leat_page_frag {
 	uint8_t *data;       /* NULL: no piece */
 	uint32_t size;       /* bytes, as asked for */
-	struct leat_run run; /* put with leat_run_put() or in bulk */
+	struct leat_run run; /* put with leat_page_pool_put_page() or in bulk */
 };
 
 /** Owned by one thread, the owner of the pool. Zero-initialised with the pool set by leat_page_frag_init(). */

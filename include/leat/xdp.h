@@ -110,7 +110,8 @@ struct leat_xdp_frame {
 	struct leat_pkt_meta meta;
 	uint16_t port;  /* where it came in */
 	uint16_t queue;
-	uint32_t spare;
+	uint16_t holder; /* not part of the frame, either */
+	uint16_t holder_seq;
 };
 LEAT_STATIC_ASSERT(sizeof(struct leat_xdp_frame) == sizeof(struct leat_granule), "a frame is a granule's descriptor");
 
@@ -132,11 +133,9 @@ static inline struct leat_xdp_frame *leat_xdp_frame_at(uint64_t addr)
 /** The reference of a frame's linear part. */
 static inline struct leat_run leat_xdp_frame_run(const struct leat_xdp_frame *frame)
 {
-	uint64_t addr = (uint64_t)(uintptr_t)frame;
-	uint64_t base = leat_arena_base(addr);
-	uint64_t idx = (addr - base - LEAT_ARENA_GRANULES) / sizeof(*frame);
+	uint64_t addr = (uint64_t)(uintptr_t)frame, base = leat_arena_base(addr);
 
-	return leat_run_make(base + (idx << LEAT_GRANULE_SHIFT), frame->granules);
+	return leat_run_make(base + ((addr - base) << LEAT_GRANULE_DESC_SHIFT), frame->granules);
 }
 
 /** Bytes of the whole packet. */

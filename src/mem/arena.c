@@ -86,7 +86,7 @@ static void unmap_at(uint64_t addr, uint64_t size)
 
 static bool reserve_at(uint64_t base, uint64_t data_size)
 {
-	if (!map_at(base, data_size, PROT_NONE))
+	if (!map_at(base + LEAT_ARENA_DATA, data_size, PROT_NONE))
 		return false;
 	if (!map_at(base + LEAT_ARENA_BLOCKS, blocks_size(data_size), PROT_READ | PROT_WRITE))
 		goto unmap_data;
@@ -97,7 +97,7 @@ static bool reserve_at(uint64_t base, uint64_t data_size)
 unmap_blocks:
 	unmap_at(base + LEAT_ARENA_BLOCKS, blocks_size(data_size));
 unmap_data:
-	unmap_at(base, data_size);
+	unmap_at(base + LEAT_ARENA_DATA, data_size);
 	return false;
 }
 
@@ -269,7 +269,7 @@ static int place(struct leat_segment *segment)
 	pthread_mutex_unlock(&arena->lock);
 	if (first < 0)
 		return -ENOSPC;
-	segment->base = arena->base + ((uint64_t)first << LEAT_EXTENT_SHIFT);
+	segment->base = arena->base + LEAT_ARENA_DATA + ((uint64_t)first << LEAT_EXTENT_SHIFT);
 	return 0;
 }
 
@@ -278,7 +278,7 @@ static void unplace(struct leat_segment *segment)
 	struct leat_arena *arena = segment->arena;
 
 	pthread_mutex_lock(&arena->lock);
-	leat_extent_map_give(&arena->map, (uint32_t)((segment->base - arena->base) >> LEAT_EXTENT_SHIFT),
+	leat_extent_map_give(&arena->map, (uint32_t)((segment->base - arena->base - LEAT_ARENA_DATA) >> LEAT_EXTENT_SHIFT),
 			     (uint32_t)(segment->bytes >> LEAT_EXTENT_SHIFT));
 	pthread_mutex_unlock(&arena->lock);
 	arena_put(arena);

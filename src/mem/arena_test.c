@@ -139,7 +139,7 @@ static void an_arena_holds_what_it_promises(void **state)
 	pool = test_pool(segment, EXTENT);
 	run = leat_page_pool_alloc(pool, 64);
 	memset(leat_run_start(run), 1, leat_run_size(run));
-	leat_run_put(run);
+	leat_page_pool_put_page(run);
 	test_pool_end(pool);
 	leat_segment_destroy(segment);
 	leat_arena_destroy(arena);
@@ -157,7 +157,7 @@ static void segments_do_not_overlap(void **state)
 	while (!try_segment(arena, count % 3 ? LEAT_SEGMENT_PRIVATE : LEAT_SEGMENT_SHARED,
 			    EXTENT * (1 + test_below(&seed, 5)), &segment[count])) {
 		first = (uint64_t)(uintptr_t)leat_segment_base(segment[count]);
-		base = leat_arena_base(first);
+		base = leat_arena_base(first) + LEAT_ARENA_DATA;
 		first = (first - base) / EXTENT;
 		n = leat_segment_size(segment[count++]) / EXTENT;
 		total += n;
@@ -230,7 +230,7 @@ static void a_peer_reads_a_shared_segment_by_its_fd(void **state)
 	memcpy(leat_run_start(run), "packet", 7);
 	assert_int_equal(pread(leat_segment_fd(segment), text, 7, off), 7);
 	assert_string_equal(text, "packet");
-	leat_run_put(run);
+	leat_page_pool_put_page(run);
 	test_pool_end(pool);
 	/* the next pool in this place, which may serve another purpose, does not see it */
 	assert_int_equal(pread(leat_segment_fd(segment), text, 7, off), 7);
@@ -264,11 +264,11 @@ static void committed_memory_is_counted(enum leat_segment_kind kind)
 		assert_false(leat_run_is_none(run[i]));
 	}
 	assert_int_equal(leat_segment_committed(segment), EXTENT * 2);
-	leat_run_put_bulk(run, COUNT(run));
+	leat_page_pool_put_page_bulk(run, COUNT(run));
 	run[0] = leat_page_pool_alloc(a, 1);
 	leat_page_pool_destroy(a);
 	assert_int_equal(leat_segment_committed(segment), EXTENT * 2);
-	leat_run_put(run[0]); /* goes with the last */
+	leat_page_pool_put_page(run[0]); /* goes with the last */
 	assert_int_equal(leat_segment_committed(segment), EXTENT);
 	test_pool_end(b);
 	assert_int_equal(leat_segment_committed(segment), 0);
@@ -351,7 +351,7 @@ static void memory_used_again_begins_as_zero(void **state)
 		for (i = 0; i < leat_run_size(run); i++)
 			assert_int_equal(leat_run_start(run)[i], 0);
 		memset(leat_run_start(run), 0xa5, leat_run_size(run));
-		leat_run_put(run);
+		leat_page_pool_put_page(run);
 		test_pool_end(pool);
 	}
 	test_mem_close(&mem);
@@ -380,7 +380,7 @@ static int whole_life(enum leat_segment_kind kind)
 	run = leat_page_pool_alloc(pool, 3);
 	err = leat_run_is_none(run) ? -ENOMEM : 0;
 	if (!err)
-		leat_run_put(run);
+		leat_page_pool_put_page(run);
 	assert_int_equal(test_outstanding(pool), 0);
 	leat_page_pool_destroy(pool);
 	assert_int_equal(leat_segment_committed(segment), 0);
@@ -436,20 +436,20 @@ static void a_shortage_of_fds_is_an_error(void **state)
 
 static void descriptors_are_found_from_addresses(void **state)
 {
-	uint64_t base = LEAT_ARENA_SPAN * 5, addr;
+	uint64_t base = LEAT_ARENA_SPAN * 5, data = base + LEAT_ARENA_DATA, addr;
 
 	(void)state;
-	for (addr = base; addr < base + EXTENT; addr += LEAT_GRANULE_SIZE - 1) {
-		assert_int_equal(leat_granule_idx(addr), (addr - base) / LEAT_GRANULE_SIZE);
+	for (addr = data; addr < data + EXTENT; addr += LEAT_GRANULE_SIZE - 1) {
+		assert_int_equal(leat_granule_idx(addr), (addr - data) / LEAT_GRANULE_SIZE);
 		assert_int_equal((uintptr_t)leat_block_of(addr) - base - LEAT_ARENA_BLOCKS,
-				 (addr - base) / LEAT_BLOCK_SIZE * sizeof(struct leat_block));
+				 (addr - data) / LEAT_BLOCK_SIZE * sizeof(struct leat_block));
 		assert_int_equal((uintptr_t)leat_granule_of(addr) - base - LEAT_ARENA_GRANULES,
-				 (addr - base) / LEAT_GRANULE_SIZE * sizeof(struct leat_granule));
+				 (addr - data) / LEAT_GRANULE_SIZE * sizeof(struct leat_granule));
 	}
 	assert_true(LEAT_ARENA_BLOCKS + LEAT_ARENA_DATA_MAX / LEAT_BLOCK_SIZE * sizeof(struct leat_block) <=
 		    LEAT_ARENA_GRANULES);
 	assert_true(LEAT_ARENA_GRANULES + LEAT_ARENA_DATA_MAX / LEAT_GRANULE_SIZE * sizeof(struct leat_granule) <=
-		    LEAT_ARENA_SPAN);
+		    LEAT_ARENA_DATA);
 }
 
 int main(void)

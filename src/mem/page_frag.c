@@ -27,7 +27,7 @@ static bool leave(struct leat_page_frag_cache *cache)
 	struct leat_block *block = leat_block_of(cache->block);
 
 	/* acquire: pairs with the release of each put, whose last reads happen before we cut again */
-	return __atomic_sub_fetch(&block->refs, cache->bias, __ATOMIC_ACQ_REL) == 0;
+	return __atomic_sub_fetch(&block->refs[0], cache->bias, __ATOMIC_ACQ_REL) == 0;
 }
 
 /** Begins to cut a block that is the cache's alone: nothing of it is shared. */
@@ -36,7 +36,7 @@ static void enter(struct leat_page_frag_cache *cache)
 	struct leat_block *block = leat_block_of(cache->block);
 
 	__atomic_store_n(&block->flags, LEAT_BLOCK_FRAG, __ATOMIC_RELAXED);
-	__atomic_store_n(&block->refs, BIAS, __ATOMIC_RELAXED);
+	__atomic_store_n(&block->refs[0], BIAS, __ATOMIC_RELAXED);
 	cache->bias = BIAS;
 	cache->off = 0;
 }
@@ -50,7 +50,7 @@ void leat_page_frag_drain(struct leat_page_frag_cache *cache)
 	run = block_run(cache);
 	if (leave(cache)) {
 		__atomic_store_n(&leat_block_of(cache->block)->flags, 0, __ATOMIC_RELAXED);
-		leat_run_put(run);
+		leat_page_pool_put_page(run);
 	}
 	cache->block = 0;
 }

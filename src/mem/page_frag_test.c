@@ -28,7 +28,7 @@ static void check_piece(const struct piece *piece)
 static void put_piece(struct piece *piece)
 {
 	check_piece(piece);
-	leat_run_put(piece->frag.run);
+	leat_page_pool_put_page(piece->frag.run);
 	if (!--piece->holders)
 		piece->frag.data = NULL;
 }
@@ -92,14 +92,14 @@ static void pieces_at_random(uint64_t seed, unsigned int steps)
 		if (!piece[k].frag.data) {
 			assert_true(cut_piece(&piece[k], &cache, random_size(&seed), 1u << test_below(&seed, 10)));
 		} else if (test_below(&seed, 8) == 0) {
-			leat_run_get(piece[k].frag.run);
+			leat_page_pool_get_page(piece[k].frag.run);
 			assert_true(leat_run_is_shared(piece[k].frag.run));
 			piece[k].holders++;
 		} else if (piece[k].holders == 1 && test_below(&seed, 2)) {
 			check_piece(&piece[k]);
 			bulk[i % 2] = piece[k].frag.run;
 			bulk[!(i % 2)] = leat_page_pool_alloc(pool, 1 + i % 9);
-			leat_run_put_bulk(bulk, 2);
+			leat_page_pool_put_page_bulk(bulk, 2);
 			piece[k].frag.data = NULL;
 		} else {
 			put_piece(&piece[k]);
@@ -140,7 +140,7 @@ static void every_size_can_be_cut(void **state)
 	put_piece(&piece);
 	piece.frag = leat_page_frag_alloc(&cache, 1);
 	assert_int_equal((uintptr_t)piece.frag.data % 8, 0);
-	leat_run_put(piece.frag.run);
+	leat_page_pool_put_page(piece.frag.run);
 	leat_page_frag_drain(&cache);
 	leat_page_frag_drain(&cache);
 	test_pool_end(pool);
@@ -162,18 +162,18 @@ static void a_block_that_came_back_is_cut_again_in_place(void **state)
 	leat_page_frag_init(&cache, pool);
 	frag = leat_page_frag_alloc(&cache, 1000);
 	block = cache.block;
-	leat_run_put(frag.run);
+	leat_page_pool_put_page(frag.run);
 	for (i = 0; i < 32 * 100; i++) {
 		frag = leat_page_frag_alloc(&cache, 1000);
 		assert_int_equal(cache.block, block);
-		leat_run_put(frag.run);
+		leat_page_pool_put_page(frag.run);
 	}
 	assert_int_equal(cache.reused_in_place, 100);
 	frag = leat_page_frag_alloc(&cache, LEAT_BLOCK_SIZE); /* one stays out: the next block is another */
 	assert_int_equal(cache.block, block);
-	leat_run_put(leat_page_frag_alloc(&cache, 1).run);
+	leat_page_pool_put_page(leat_page_frag_alloc(&cache, 1).run);
 	assert_int_not_equal(cache.block, block);
-	leat_run_put(frag.run);
+	leat_page_pool_put_page(frag.run);
 	leat_page_frag_drain(&cache);
 	test_pool_end(pool);
 	test_mem_close(&mem);
@@ -192,14 +192,14 @@ static void sharing_is_forgotten_when_a_block_is_cut_again(void **state)
 	leat_page_frag_init(&cache, pool);
 	a = leat_page_frag_alloc(&cache, 100);
 	assert_false(leat_run_is_shared(a.run));
-	leat_run_get(a.run);
+	leat_page_pool_get_page(a.run);
 	assert_true(leat_run_is_shared(a.run));
-	leat_run_put(a.run);
-	leat_run_put(a.run);
+	leat_page_pool_put_page(a.run);
+	leat_page_pool_put_page(a.run);
 	b = leat_page_frag_alloc(&cache, LEAT_BLOCK_SIZE);
 	assert_int_equal(cache.reused_in_place, 1);
 	assert_false(leat_run_is_shared(b.run));
-	leat_run_put(b.run);
+	leat_page_pool_put_page(b.run);
 	leat_page_frag_drain(&cache);
 	test_pool_end(pool);
 	test_mem_close(&mem);
@@ -278,9 +278,9 @@ static void *putter_main(void *arg)
 		pthread_barrier_wait(&meet);
 		if (round % 2)
 			for (i = 0; i < HANDED; i++)
-				leat_run_put(handed[i]);
+				leat_page_pool_put_page(handed[i]);
 		else
-			leat_run_put_bulk(handed, HANDED);
+			leat_page_pool_put_page_bulk(handed, HANDED);
 		pthread_barrier_wait(&meet);
 	}
 	return NULL;
@@ -309,9 +309,9 @@ static void the_last_piece_returns_the_block_on_any_thread(void **state)
 			handed[i % 2 ? i / 2 : HANDED + i / 2] = frag.run;
 		}
 		pthread_barrier_wait(&meet);
-		leat_run_put_bulk(handed + HANDED, HANDED / 2);
+		leat_page_pool_put_page_bulk(handed + HANDED, HANDED / 2);
 		for (i = HANDED + HANDED / 2; i < HANDED * 2; i++)
-			leat_run_put(handed[i]);
+			leat_page_pool_put_page(handed[i]);
 		if (round % 3 == 0)
 			leat_page_frag_drain(&cache);
 		pthread_barrier_wait(&meet);

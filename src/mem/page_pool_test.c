@@ -172,7 +172,7 @@ static void step_put(struct model *m)
 	if (i < 0)
 		return;
 	assert_int_equal(leat_run_is_shared(m->item[i].run), m->item[i].holders > 1);
-	leat_run_put(model_drop(m, (unsigned int)i));
+	leat_page_pool_put_page(model_drop(m, (unsigned int)i));
 }
 
 /** Neighbours by address, mostly in order, and some shuffled. */
@@ -192,7 +192,7 @@ static void step_put_bulk(struct model *m)
 		runs[a] = runs[b];
 		runs[b] = swap;
 	}
-	leat_run_put_bulk(runs, n);
+	leat_page_pool_put_page_bulk(runs, n);
 }
 
 /** Joins a run with the next one by address, over the border of blocks, too, as coalescing does. */
@@ -228,7 +228,7 @@ static void step_get(struct model *m)
 
 	if (i < 0 || m->item[i].holders == 4)
 		return;
-	leat_run_get(m->item[i].run);
+	leat_page_pool_get_page(m->item[i].run);
 	m->item[i].holders++;
 }
 
@@ -310,7 +310,7 @@ static void run_model(uint64_t seed, unsigned int steps)
 		step(&m, i / 2000 % 2 ? 30 : 60);
 	for (k = 0; k < MODEL_ITEMS; k++)
 		while (!leat_run_is_none(m.item[k].run))
-			leat_run_put(model_drop(&m, k));
+			leat_page_pool_put_page(model_drop(&m, k));
 	model_check_sums(&m);
 	test_pool_end(m.pool);
 	test_mem_close(&m.mem);
@@ -346,8 +346,8 @@ static void cancelling_backwards_over_a_block_border_keeps_runs_within_blocks(vo
 	assert_true(leat_granule_idx(leat_run_addr(again)) % LEAT_BLOCK_GRANULES + 8 <= LEAT_BLOCK_GRANULES);
 	assert_true(pool->left <= LEAT_BLOCK_GRANULES);
 	assert_int_equal(test_outstanding(pool), 68);
-	leat_run_put(again);
-	leat_run_put(run[0]);
+	leat_page_pool_put_page(again);
+	leat_page_pool_put_page(run[0]);
 	test_pool_end(pool);
 	test_mem_close(&mem);
 }
@@ -368,8 +368,8 @@ static void trimming_the_last_run_of_a_block_keeps_runs_within_blocks(void **sta
 	assert_true(pool->left <= LEAT_BLOCK_GRANULES);
 	b = leat_page_pool_alloc(pool, 40);
 	assert_true(leat_granule_idx(leat_run_addr(b)) % LEAT_BLOCK_GRANULES + 40 <= LEAT_BLOCK_GRANULES);
-	leat_run_put(a);
-	leat_run_put(b);
+	leat_page_pool_put_page(a);
+	leat_page_pool_put_page(b);
 	test_pool_end(pool);
 	test_mem_close(&mem);
 }
@@ -394,7 +394,7 @@ static void a_trimmed_end_is_handed_out_next(void **state)
 	assert_int_equal(test_outstanding(pool), 0);
 	c = leat_page_pool_alloc(pool, 1);
 	assert_int_equal(leat_run_addr(c), leat_run_addr(b));
-	leat_run_put(c);
+	leat_page_pool_put_page(c);
 	test_pool_end(pool);
 	test_mem_close(&mem);
 }
@@ -415,13 +415,13 @@ static void neighbours_are_adjacent_in_steady_state(void **state)
 		struct leat_run *slot = &ring[i % RING];
 
 		if (i >= RING)
-			leat_run_put(*slot);
+			leat_page_pool_put_page(*slot);
 		*slot = leat_page_pool_alloc(pool, 4);
 		apart += i >= RING && leat_run_addr(*slot) != end;
 		end = leat_run_addr(*slot) + leat_run_size(*slot);
 	}
 	assert_true(apart <= ROUNDS / RING); /* where the sweep turns round */
-	leat_run_put_bulk(ring, RING);
+	leat_page_pool_put_page_bulk(ring, RING);
 	test_pool_end(pool);
 	test_mem_close(&mem);
 }
@@ -439,10 +439,10 @@ static void the_mark_of_sharing_goes_when_a_block_is_cut_again(void **state)
 	for (i = 0; i < 100; i++) { /* twelve times round the eight blocks */
 		run = leat_page_pool_alloc(pool, 40);
 		assert_int_equal(leat_block_of(leat_run_addr(run))->flags, 0);
-		leat_run_get(run);
+		leat_page_pool_get_page(run);
 		assert_int_equal(leat_block_of(leat_run_addr(run))->flags, LEAT_BLOCK_SHARED);
-		leat_run_put(run);
-		leat_run_put(run);
+		leat_page_pool_put_page(run);
+		leat_page_pool_put_page(run);
 	}
 	test_pool_end(pool);
 	test_mem_close(&mem);
@@ -467,14 +467,14 @@ static void growth_stops_at_the_watermark(void **state)
 		/* one in a hundred runs lives long: the rest come and go in the lower slots */
 		k = test_below(&seed, 100) ? test_below(&seed, LIVE / 2) : test_below(&seed, LIVE);
 		if (!leat_run_is_none(run[k]))
-			leat_run_put(run[k]);
+			leat_page_pool_put_page(run[k]);
 		run[k] = leat_page_pool_alloc(pool, 3);
 		assert_false(leat_run_is_none(run[k]));
 	}
 	assert_true(test_committed(pool) <= (2 * live > floor ? 2 * live : floor) + 2 * EXTENT);
 	for (k = 0; k < LIVE; k++)
 		if (!leat_run_is_none(run[k]))
-			leat_run_put(run[k]);
+			leat_page_pool_put_page(run[k]);
 	test_pool_end(pool);
 	test_mem_close(&mem);
 }
@@ -494,7 +494,7 @@ static void a_floor_above_the_limit_is_the_limit(void **state)
 	for (i = 0; i < 1000; i++) {
 		run = leat_page_pool_alloc(pool, 1 + i % 64);
 		assert_false(leat_run_is_none(run));
-		leat_run_put(run);
+		leat_page_pool_put_page(run);
 	}
 	assert_int_equal(test_committed(pool), EXTENT);
 	test_pool_end(pool);
@@ -520,18 +520,18 @@ static void the_limit_is_reached_and_left_again(void **state)
 		assert_true(leat_run_is_none(leat_page_pool_alloc(pool, i)));
 	leat_page_pool_stats(pool, &stats);
 	assert_int_equal(stats.alloc_failed, LEAT_BLOCK_GRANULES);
-	leat_run_put(run[77]);
+	leat_page_pool_put_page(run[77]);
 	assert_true(leat_run_is_none(leat_page_pool_alloc(pool, 2)));
 	assert_int_equal(leat_page_pool_alloc(pool, 1).bits, run[77].bits);
 	for (i = 0; i < EXTENT_GRANULES; i++) /* every second one: runs of one granule only */
 		if (i % 2)
-			leat_run_put(run[i]);
+			leat_page_pool_put_page(run[i]);
 	assert_true(leat_run_is_none(leat_page_pool_alloc(pool, 2)));
 	assert_int_equal(test_outstanding(pool), EXTENT_GRANULES / 2);
 	for (i = 0; i < EXTENT_GRANULES; i += 2)
-		leat_run_put(run[i]);
+		leat_page_pool_put_page(run[i]);
 	assert_false(leat_run_is_none(run[0] = leat_page_pool_alloc(pool, LEAT_BLOCK_GRANULES)));
-	leat_run_put(run[0]);
+	leat_page_pool_put_page(run[0]);
 	test_pool_end(pool);
 	test_mem_close(&mem);
 }
@@ -556,7 +556,7 @@ static void only_the_nth_allocation_fails(void **state)
 		}
 		for (i = 0; i < COUNT(run); i++)
 			if (i + 1 != nth)
-				leat_run_put(run[i]);
+				leat_page_pool_put_page(run[i]);
 		assert_pool_whole(pool);
 	}
 	test_pool_end(pool);
@@ -614,7 +614,7 @@ static void a_pool_survives_a_system_without_memory(void **state)
 			run[got] = leat_page_pool_alloc(pool, LEAT_BLOCK_GRANULES);
 			assert_false(leat_run_is_none(run[got++]));
 		}
-		leat_run_put_bulk(run, got);
+		leat_page_pool_put_page_bulk(run, got);
 		test_pool_end(pool);
 	}
 	test_mem_close(&mem);
@@ -680,10 +680,10 @@ static void a_destroyed_pool_is_seen_until_the_last_put(void **state)
 	leat_segment_for_each_pool(mem.segment, count_pool, sum);
 	assert_int_equal(sum[0], 2);
 	assert_int_equal(sum[1], 11);
-	leat_run_get(run);
-	leat_run_put(run);
-	leat_run_put(rest);
-	leat_run_put(run);
+	leat_page_pool_get_page(run);
+	leat_page_pool_put_page(run);
+	leat_page_pool_put_page(rest);
+	leat_page_pool_put_page(run);
 	sum[0] = sum[1] = 0;
 	leat_segment_for_each_pool(mem.segment, count_pool, sum);
 	assert_int_equal(sum[0], 1);
@@ -701,8 +701,8 @@ static void put_twice(void *arg)
 	struct leat_run run = leat_page_pool_alloc(bug_pool, 3);
 
 	(void)arg;
-	leat_run_put(run);
-	leat_run_put(run);
+	leat_page_pool_put_page(run);
+	leat_page_pool_put_page(run);
 }
 
 static void put_twice_in_bulk(void *arg)
@@ -711,7 +711,7 @@ static void put_twice_in_bulk(void *arg)
 
 	(void)arg;
 	run[0] = run[1] = leat_page_pool_alloc(bug_pool, 3);
-	leat_run_put_bulk(run, 2);
+	leat_page_pool_put_page_bulk(run, 2);
 }
 
 static void put_twice_in_part(void *arg)
@@ -719,8 +719,8 @@ static void put_twice_in_part(void *arg)
 	struct leat_run run = leat_page_pool_alloc(bug_pool, 64);
 
 	(void)arg;
-	leat_run_put(leat_run_make(leat_run_addr(run) + LEAT_GRANULE_SIZE * 63, 1));
-	leat_run_put(run);
+	leat_page_pool_put_page(leat_run_make(leat_run_addr(run) + LEAT_GRANULE_SIZE * 63, 1));
+	leat_page_pool_put_page(run);
 }
 
 static void put_twice_after_sharing(void *arg)
@@ -728,10 +728,10 @@ static void put_twice_after_sharing(void *arg)
 	struct leat_run run = leat_page_pool_alloc(bug_pool, 3);
 
 	(void)arg;
-	leat_run_get(run);
-	leat_run_put(run);
-	leat_run_put(run);
-	leat_run_put(run);
+	leat_page_pool_get_page(run);
+	leat_page_pool_put_page(run);
+	leat_page_pool_put_page(run);
+	leat_page_pool_put_page(run);
 }
 
 static void put_twice_as_a_stranger(void *arg)
@@ -740,8 +740,8 @@ static void put_twice_as_a_stranger(void *arg)
 
 	(void)arg;
 	leat_page_pool_disown(bug_pool);
-	leat_run_put(run);
-	leat_run_put(run);
+	leat_page_pool_put_page(run);
+	leat_page_pool_put_page(run);
 	leat_page_pool_own(bug_pool);
 	leat_page_pool_drain(bug_pool);
 }

@@ -220,7 +220,7 @@ static uint64_t drain_ring(struct leat_pool *pool, unsigned int id)
 {
 	/* pairs with the release in returner_open() */
 	struct leat_return_ring *ring = __atomic_load_n(&pool->pub.ring[id], __ATOMIC_ACQUIRE);
-	uint64_t base = leat_arena_base(pool->pub.first), total = 0;
+	uint64_t total = 0;
 	uint32_t head, tail;
 
 	if (!ring)
@@ -229,7 +229,7 @@ static uint64_t drain_ring(struct leat_pool *pool, unsigned int id)
 	for (tail = ring->tail; tail != head; tail++) {
 		uint32_t word = ring->word[tail & ring->mask];
 		uint32_t first = word >> 6, n = (word & 63) + 1;
-		uint64_t addr = base + ((uint64_t)first << LEAT_GRANULE_SHIFT);
+		uint64_t addr = leat_granule_addr(pool->pub.first, first);
 
 		leat_pool_free_granules(pool, leat_block_of(addr), first % LEAT_BLOCK_GRANULES, n);
 		total += n;

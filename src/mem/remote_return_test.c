@@ -96,9 +96,9 @@ static unsigned int returner_round(struct returner *r)
 	}
 	reorder(r, run, n);
 	if (r->order != ONE_BY_ONE)
-		leat_run_put_bulk(run, n);
+		leat_page_pool_put_page_bulk(run, n);
 	for (i = 0; r->order == ONE_BY_ONE && i < n; i++)
-		leat_run_put(run[i]);
+		leat_page_pool_put_page(run[i]);
 	__atomic_store_n(&r->ch.tail, r->ch.tail + n, __ATOMIC_RELEASE);
 	return n;
 }
@@ -253,7 +253,7 @@ static void owner_and_strangers_share_a_bulk_put(void **state)
 	for (i = 0; i < COUNT(run); i++)
 		run[i] = leat_page_pool_alloc(i / 3 % 2 ? mine : theirs, 3);
 	leat_page_pool_disown(theirs);
-	leat_run_put_bulk(run, COUNT(run));
+	leat_page_pool_put_page_bulk(run, COUNT(run));
 	assert_int_equal(test_outstanding(mine), 0);
 	assert_int_equal(test_outstanding(theirs), 33 * 3);
 	leat_page_pool_own(theirs);
@@ -275,7 +275,7 @@ static void neighbours_come_back_as_one_word(void **state)
 	for (i = 0; i < COUNT(run); i++)
 		run[i] = leat_page_pool_alloc(pool, 2);
 	leat_page_pool_disown(pool);
-	leat_run_put_bulk(run, COUNT(run)); /* 256 granules, 4 blocks */
+	leat_page_pool_put_page_bulk(run, COUNT(run)); /* 256 granules, 4 blocks */
 	for (i = 0; i < LEAT_THREADS_MAX; i++)
 		assert_true(!pool->ring[i] || *(uint32_t *)pool->ring[i] == 4 || *(uint32_t *)pool->ring[i] == 0);
 	leat_page_pool_own(pool);
@@ -303,8 +303,8 @@ static void *visitor_main(void *arg)
 	if (v->together)
 		pthread_barrier_wait(v->together);
 	for (i = 0; i < CROWD_RUNS / 2; i++)
-		leat_run_put(v->run[i]);
-	leat_run_put_bulk(v->run + i, CROWD_RUNS - i);
+		leat_page_pool_put_page(v->run[i]);
+	leat_page_pool_put_page_bulk(v->run + i, CROWD_RUNS - i);
 	if (v->together) /* so that each has its number while the others ask for theirs */
 		pthread_barrier_wait(v->together);
 	return NULL;
@@ -379,10 +379,10 @@ static void a_thread_without_memory_for_its_ring_uses_the_shared_one(void **stat
 	b = leat_page_pool_alloc(pool, 8);
 	leat_page_pool_disown(pool);
 	leat_heap_fail_nth(1);
-	leat_run_put(a);
+	leat_page_pool_put_page(a);
 	assert_true(leat_heap_failed());
 	leat_heap_fail_nth(0);
-	leat_run_put(b);
+	leat_page_pool_put_page(b);
 	leat_page_pool_own(pool);
 	assert_int_equal(leat_page_pool_drain(pool), 15);
 	test_pool_end(pool);
@@ -403,7 +403,7 @@ static void exhaust(struct leat_page_pool *pool, struct leat_run *run)
 static void put_unheard(struct leat_page_pool *pool, struct leat_run run)
 {
 	leat_page_pool_disown(pool);
-	leat_run_put(run);
+	leat_page_pool_put_page(run);
 	leat_page_pool_own(pool);
 	assert_true(pool->doorbell);
 	pool->doorbell = 0;
@@ -426,8 +426,8 @@ static void a_lost_doorbell_is_made_good_before_memory_is_short(void **state)
 	assert_true(leat_page_pool_wait_prepare(pool));
 	assert_int_equal(leat_page_pool_alloc(pool, LEAT_BLOCK_GRANULES).bits, run[3].bits);
 	put_unheard(pool, run[5]);
-	leat_run_put_bulk(run, 5);
-	leat_run_put_bulk(run + 6, 2);
+	leat_page_pool_put_page_bulk(run, 5);
+	leat_page_pool_put_page_bulk(run + 6, 2);
 	leat_page_pool_destroy(pool); /* reads every ring, too */
 	test_mem_close(&mem);
 }
@@ -443,9 +443,9 @@ static void *sharer_main(void *arg)
 
 	for (i = 0; i < rounds; i++) {
 		pthread_barrier_wait(&sharers);
-		leat_run_get(shared_run);
-		leat_run_put(shared_run);
-		leat_run_put(shared_run);
+		leat_page_pool_get_page(shared_run);
+		leat_page_pool_put_page(shared_run);
+		leat_page_pool_put_page(shared_run);
 		pthread_barrier_wait(&sharers);
 	}
 	return NULL;
@@ -468,10 +468,10 @@ static void the_last_of_several_holders_returns_the_run_once(void **state)
 	for (i = 0; i < rounds; i++) {
 		shared_run = leat_page_pool_alloc(pool, 1 + i % 40);
 		for (k = 0; k < HOLDERS; k++)
-			leat_run_get(shared_run);
+			leat_page_pool_get_page(shared_run);
 		assert_true(leat_run_is_shared(shared_run));
 		pthread_barrier_wait(&sharers);
-		leat_run_put(shared_run);
+		leat_page_pool_put_page(shared_run);
 		pthread_barrier_wait(&sharers);
 		leat_page_pool_drain(pool);
 		assert_int_equal(test_outstanding(pool), 0);
@@ -500,7 +500,7 @@ static void *duel_main(void *arg)
 
 	for (round = 1; round <= rounds; round++) {
 		duel_wait(2 * round - 1);
-		leat_run_put(shared_run);
+		leat_page_pool_put_page(shared_run);
 		__atomic_store_n(&duel_round, 2 * round, __ATOMIC_RELEASE);
 	}
 	return NULL;
@@ -521,9 +521,9 @@ static void two_holders_who_put_at_once_return_the_run_once(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, duel_main, &rounds), 0);
 	for (round = 1; round <= rounds; round++) {
 		shared_run = leat_page_pool_alloc(pool, 1);
-		leat_run_get(shared_run);
+		leat_page_pool_get_page(shared_run);
 		__atomic_store_n(&duel_round, 2 * round - 1, __ATOMIC_RELEASE);
-		leat_run_put(shared_run);
+		leat_page_pool_put_page(shared_run);
 		duel_wait(2 * round);
 		leat_page_pool_drain(pool);
 		assert_int_equal(test_outstanding(pool), 0);

@@ -2,7 +2,7 @@
 /*
  * run.c: puts that the inline path does not take, and sharing. Any thread.
  *
- * A run that was never shared has one holder. leat_run_get() counts a further holder at the run's first granule and
+ * A run that was never shared has one holder. leat_page_pool_get_page() counts a further holder at the run's first granule and
  * marks the blocks it touches, so that puts of other runs do not look. The mark goes when the block is cut again.
  * In a block that a page_frag_cache cut, each reference is one of the block's count instead, and the mark stands for
  * every piece of the block until it is cut again.
@@ -26,10 +26,10 @@ static bool last_share(struct leat_run run)
 /** Whether this put is the last one of a block that a page_frag_cache cut. */
 static bool last_frag(struct leat_block *block)
 {
-	if (__atomic_load_n(&block->refs, __ATOMIC_ACQUIRE) != 1 &&
-	    __atomic_fetch_sub(&block->refs, 1, __ATOMIC_ACQ_REL) != 1)
+	if (__atomic_load_n(&block->refs[0], __ATOMIC_ACQUIRE) != 1 &&
+	    __atomic_fetch_sub(&block->refs[0], 1, __ATOMIC_ACQ_REL) != 1)
 		return false;
-	__atomic_store_n(&block->refs, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&block->refs[0], 0, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -73,7 +73,7 @@ static void put_one(struct leat_returner *r, struct leat_run run)
 	put_range(r, addr, n);
 }
 
-void leat_run_put_slow(struct leat_run run)
+void leat_page_pool_put_page_slow(struct leat_run run)
 {
 	struct leat_returner r = { 0 };
 
@@ -81,7 +81,7 @@ void leat_run_put_slow(struct leat_run run)
 	leat_returner_flush(&r);
 }
 
-void leat_run_put_bulk(struct leat_run *runs, unsigned int n)
+void leat_page_pool_put_page_bulk(struct leat_run *runs, unsigned int n)
 {
 	struct leat_returner r = { 0 };
 	unsigned int i;
@@ -91,14 +91,14 @@ void leat_run_put_bulk(struct leat_run *runs, unsigned int n)
 	leat_returner_flush(&r);
 }
 
-void leat_run_get(struct leat_run run)
+void leat_page_pool_get_page(struct leat_run run)
 {
 	uint64_t addr = leat_run_addr(run);
 	uint64_t end = addr + leat_run_size(run);
 	struct leat_block *block = leat_block_of(addr);
 
 	if (__atomic_load_n(&block->flags, __ATOMIC_RELAXED) & LEAT_BLOCK_FRAG) {
-		__atomic_fetch_add(&block->refs, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&block->refs[0], 1, __ATOMIC_RELAXED);
 		__atomic_fetch_or(&block->flags, LEAT_BLOCK_SHARED, __ATOMIC_RELAXED);
 		return;
 	}

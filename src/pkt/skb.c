@@ -43,7 +43,7 @@ void leat_skb_free(struct leat_skb *skb)
 	struct leat_run runs[SKB_RUNS];
 
 	if (skb)
-		leat_run_put_bulk(runs, collect(skb, runs));
+		leat_page_pool_put_page_bulk(runs, collect(skb, runs));
 }
 
 void leat_skb_free_bulk(struct leat_skb **skbs, unsigned int n)
@@ -54,15 +54,15 @@ void leat_skb_free_bulk(struct leat_skb **skbs, unsigned int n)
 	/* payload and skbs come from different pools: two lists, so that each put stays with one pool */
 	for (i = 0; i < n; i++) {
 		if (n_runs > SKB_RUNS * 3 || n_self == SKB_RUNS * 4) {
-			leat_run_put_bulk(runs, n_runs);
-			leat_run_put_bulk(self, n_self);
+			leat_page_pool_put_page_bulk(runs, n_runs);
+			leat_page_pool_put_page_bulk(self, n_self);
 			n_runs = n_self = 0;
 		}
 		n_runs += collect(skbs[i], runs + n_runs) - 1;
 		self[n_self++] = runs[n_runs];
 	}
-	leat_run_put_bulk(runs, n_runs);
-	leat_run_put_bulk(self, n_self);
+	leat_page_pool_put_page_bulk(runs, n_runs);
+	leat_page_pool_put_page_bulk(self, n_self);
 }
 
 /* ---- conversions ---- */
@@ -88,7 +88,7 @@ struct leat_skb *leat_skb_from_xdp_buff(struct leat_page_pool *objs, const struc
 		return skb;
 	for (i = 0; i < xdp->frags->n; i++)
 		leat_skb_add_rx_frag(skb, xdp->frags->frag[i].run, xdp->frags->frag[i].off, xdp->frags->frag[i].len);
-	leat_run_put(xdp->frags->self);
+	leat_page_pool_put_page(xdp->frags->self);
 	return skb;
 }
 
@@ -127,7 +127,7 @@ int leat_skb_to_xdp_buff(struct leat_page_pool *objs, struct leat_skb *skb, stru
 	xdp->rxq = NULL;
 	xdp->worker = NULL;
 	xdp->meta = skb->meta;
-	leat_run_put(skb->self);
+	leat_page_pool_put_page(skb->self);
 	return 0;
 }
 
@@ -159,9 +159,9 @@ struct leat_skb *leat_skb_clone(struct leat_page_pool *objs, const struct leat_s
 	memcpy(clone, skb, offsetof(struct leat_skb, frag) + skb->nr_frags * sizeof(skb->frag[0]));
 	clone->self = self;
 	if (!leat_run_is_none(skb->head))
-		leat_run_get(skb->head);
+		leat_page_pool_get_page(skb->head);
 	for (i = 0; i < skb->nr_frags; i++)
-		leat_run_get(skb->frag[i].run);
+		leat_page_pool_get_page(skb->frag[i].run);
 	return clone;
 }
 

@@ -313,7 +313,7 @@ static void the_eighteenth_fragment_is_refused(void **state)
 	len = skb->len;
 	assert_int_equal(leat_skb_add_rx_frag(skb, run, 0, 1), -ENOSPC);
 	assert_int_equal(skb->len, len);
-	leat_run_put(run);
+	leat_page_pool_put_page(run);
 	leat_skb_free(skb);
 	assert_out(&t, 0, 0);
 	test_pkt_close(&t);
@@ -370,7 +370,7 @@ static void joined_neighbours_are_shared_and_freed_as_one(void **state)
 	clone = leat_skb_clone(t.objs, skb);
 	assert_true(leat_skb_is_shared(skb));
 	assert_false(leat_run_is_shared(head));
-	leat_run_put(head);
+	leat_page_pool_put_page(head);
 	assert_out(&t, 8, 2);
 	on_another_thread(free_one, skb);
 	assert_false(leat_skb_is_shared(clone));
@@ -384,7 +384,7 @@ static bool joins(struct leat_skb *skb, struct leat_run run, uint32_t off)
 {
 	bool yes = leat_skb_can_coalesce(skb, run, off);
 
-	leat_run_put(run);
+	leat_page_pool_put_page(run);
 	leat_skb_free(skb);
 	return yes;
 }
@@ -412,7 +412,7 @@ static void what_is_not_a_neighbour_does_not_join(void **state)
 	skb = skb_of_run(&t, test_run(t.payload, 4));
 	gap = test_run(t.payload, 1);
 	assert_false(joins(skb, test_run(t.payload, 4), 0));
-	leat_run_put(gap);
+	leat_page_pool_put_page(gap);
 	a = test_run(t.payload, 2);
 	skb = skb_of_run(&t, test_run(t.payload, 2));
 	assert_false(joins(skb, a, 0)); /* the wrong way round */
@@ -431,13 +431,13 @@ static void what_is_shared_does_not_join(void **state)
 	a = test_run(t.payload, 4);
 	b = test_run(t.payload, 4);
 	skb = skb_of_run(&t, a);
-	leat_run_get(a);
+	leat_page_pool_get_page(a);
 	assert_false(leat_skb_can_coalesce(skb, b, 0));
-	leat_run_put(a);
+	leat_page_pool_put_page(a);
 	assert_true(leat_skb_can_coalesce(skb, b, 0));
-	leat_run_get(b);
+	leat_page_pool_get_page(b);
 	assert_false(leat_skb_can_coalesce(skb, b, 0));
-	leat_run_put(b);
+	leat_page_pool_put_page(b);
 	assert_true(leat_skb_can_coalesce(skb, b, 0));
 	leat_skb_coalesce_rx_frag(skb, b, 0, 1);
 	leat_skb_free(skb);
@@ -456,7 +456,7 @@ static void what_is_of_another_pool_does_not_join(void **state)
 	test_pkt_open(&t);
 	first = test_run(t.objs, 4);
 	for (i = 0; i < EXTENT_GRANULES / LEAT_BLOCK_GRANULES - 1; i++)
-		leat_run_put(test_run(t.payload, LEAT_BLOCK_GRANULES));
+		leat_page_pool_put_page(test_run(t.payload, LEAT_BLOCK_GRANULES));
 	last = test_run(t.payload, LEAT_BLOCK_GRANULES);
 	assert_int_equal(leat_run_addr(last) + leat_run_size(last), leat_run_addr(first));
 	skb = skb_of_run(&t, last);
@@ -506,7 +506,7 @@ static void mistakes_are_caught(void **state)
 	run = test_run(t.payload, 1);
 	assert_bug(join_a_stranger, &run);
 	assert_bug(make_a_frame_of_nothing, t.objs);
-	leat_run_put(run);
+	leat_page_pool_put_page(run);
 	leat_skb_free(bug_skb);
 	test_pkt_close(&t);
 }
@@ -520,8 +520,8 @@ static void *get_and_put(void *arg)
 	unsigned int i, rounds = *(unsigned int *)arg;
 
 	for (i = 0; i < rounds; i++) {
-		leat_run_get(others);
-		leat_run_put(others);
+		leat_page_pool_get_page(others);
+		leat_page_pool_put_page(others);
 	}
 	return NULL;
 }
@@ -545,8 +545,8 @@ static void others_may_share_their_runs_of_the_same_block(void **state)
 		assert_false(leat_run_is_shared(next));
 	}
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	leat_run_put(others);
-	leat_run_put(next);
+	leat_page_pool_put_page(others);
+	leat_page_pool_put_page(next);
 	leat_skb_free(skb);
 	test_pkt_close(&t);
 }

@@ -94,7 +94,7 @@ struct gather {
 static inline void gather_add(struct gather *g, struct leat_run run)
 {
 	if (g->n == sizeof(g->runs) / sizeof(g->runs[0])) {
-		leat_run_put_bulk(g->runs, g->n);
+		leat_page_pool_put_page_bulk(g->runs, g->n);
 		g->n = 0;
 	}
 	g->runs[g->n++] = run;
@@ -125,7 +125,7 @@ void leat_xdp_return_frame_bulk(struct leat_xdp_frame **frames, unsigned int n)
 	g.n = 0;
 	for (i = 0; i < n; i++)
 		gather_frame(&g, frames[i]);
-	leat_run_put_bulk(g.runs, g.n);
+	leat_page_pool_put_page_bulk(g.runs, g.n);
 }
 
 void leat_xdp_return_frame(struct leat_xdp_frame *frame)
@@ -133,7 +133,7 @@ void leat_xdp_return_frame(struct leat_xdp_frame *frame)
 	if (leat_unlikely(frame->frags))
 		leat_xdp_return_frame_bulk(&frame, 1);
 	else
-		leat_run_put(leat_xdp_frame_run(frame));
+		leat_page_pool_put_page(leat_xdp_frame_run(frame));
 }
 
 void leat_xdp_return_buff(struct leat_xdp_buff *xdp)
@@ -143,7 +143,7 @@ void leat_xdp_return_buff(struct leat_xdp_buff *xdp)
 	if (leat_unlikely(xdp->frags)) {
 		g.n = 0;
 		gather_frags(&g, xdp->frags);
-		leat_run_put_bulk(g.runs, g.n);
+		leat_page_pool_put_page_bulk(g.runs, g.n);
 	}
-	leat_run_put(xdp->run);
+	leat_page_pool_put_page(xdp->run);
 }

@@ -268,7 +268,7 @@ static void the_eighteenth_fragment_is_refused(void **state)
 	run = test_run(t.payload, 1);
 	assert_int_equal(leat_xdp_buff_add_frag(&xdp, run, 0, 10), -ENOSPC);
 	assert_int_equal(leat_xdp_buff_len(&xdp), 100 + test_frags_len(LEAT_MAX_FRAGS));
-	leat_run_put(run); /* is still ours */
+	leat_page_pool_put_page(run); /* is still ours */
 	leat_xdp_return_buff(&xdp);
 	assert_out(&t, 0, 0);
 	test_pkt_close(&t);

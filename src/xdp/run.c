@@ -141,7 +141,7 @@ static bool copy_head(struct leat_rx *rx, struct leat_xdp_buff *xdp)
 	if (leat_run_is_none(run))
 		return false;
 	memcpy(leat_run_start(run) + LEAT_XDP_HEADROOM - metasize, xdp->data_meta, metasize + len);
-	leat_run_put(xdp->run);
+	leat_page_pool_put_page(xdp->run);
 	xdp->run = run;
 	xdp->data = leat_run_start(run) + LEAT_XDP_HEADROOM;
 	xdp->data_end = xdp->data + len;
@@ -165,7 +165,7 @@ static bool copy_shared_frags(struct leat_rx *rx, struct leat_xdp_frags *frags)
 		if (leat_run_is_none(run))
 			return false;
 		memcpy(leat_run_start(run), leat_run_start(frag->run) + frag->off, frag->len);
-		leat_run_put(frag->run);
+		leat_page_pool_put_page(frag->run);
 		*frag = (struct leat_frag){ run, 0, frag->len };
 	}
 	return true;
