@@ -34,6 +34,8 @@ LEAT_BEGIN_DECLS
 #define LEAT_EXTENT_SIZE (1u << LEAT_EXTENT_SHIFT)
 #define LEAT_ARENA_SHIFT 36
 #define LEAT_ARENA_SPAN (UINT64_C(1) << LEAT_ARENA_SHIFT)
+#define LEAT_ADDR_BITS 48
+#define LEAT_ARENA_BASE_MASK ((UINT64_C(1) << LEAT_ADDR_BITS) - LEAT_ARENA_SPAN)
 /** Most data an arena can hold: granule numbers have 26 bits. */
 #define LEAT_ARENA_DATA_MAX (UINT64_C(1) << 35)
 
@@ -92,13 +94,17 @@ LEAT_STATIC_ASSERT(sizeof(struct leat_granule) == LEAT_CACHELINE, "granule descr
 LEAT_STATIC_ASSERT(LEAT_GRANULE_SIZE >> LEAT_GRANULE_DESC_SHIFT == sizeof(struct leat_granule), "found by shift");
 
 /**
- * A reference to consecutive granules: bits 63..48 hold their number, bits 47..0 the address of the first.
- * All zero is no reference. Plain value: copying it does not make a second reference, leat_page_pool_get_page() does.
+ * A reference to consecutive granules: bits 62..48 hold their number, bits 47..0 the address of the first, bit 63
+ * (LEAT_RUN_LONG) says that they lie in more than one block. All zero is no reference. Plain value: copying it does not
+ * make a second reference, leat_page_pool_get_page() does.
  */
 struct leat_run {
 	uint64_t bits;
 };
 
+#define LEAT_RUN_LONG (UINT64_C(1) << 63)
+/** Most granules of a run: 16 MiB. */
+#define LEAT_RUN_GRANULES_MAX 0x7fffu
 #define LEAT_RUN_NONE ((struct leat_run){ 0 })
 
 struct leat_arena_opts {
@@ -156,7 +162,7 @@ LEAT_API uint64_t leat_segment_committed(const struct leat_segment *segment);
 
 static inline uint64_t leat_arena_base(uint64_t addr)
 {
-	return addr & ~(LEAT_ARENA_SPAN - 1);
+	return addr & LEAT_ARENA_BASE_MASK;
 }
 
 /** Number of the granule in its arena, below 2^26. */
@@ -171,12 +177,13 @@ static inline uint64_t leat_granule_addr(uint64_t addr, uint32_t idx)
 	return leat_arena_base(addr) + LEAT_ARENA_DATA + ((uint64_t)idx << LEAT_GRANULE_SHIFT);
 }
 
+/** The block of @addr, whose upper 16 bits do not matter: it may be a run's word. */
 static inline struct leat_block *leat_block_of(uint64_t addr)
 {
 	uint64_t off = addr >> LEAT_BLOCK_DESC_SHIFT & ((LEAT_ARENA_SPAN >> LEAT_BLOCK_DESC_SHIFT) -
 							 sizeof(struct leat_block));
 
-	return (struct leat_block *)(uintptr_t)(leat_arena_base(addr) + off);
+	return (struct leat_block *)(uintptr_t)((addr & LEAT_ARENA_BASE_MASK) + off);
 }
 
 /** Bits [bit, bit + n) of a block's mask; @n is 1..64, and the two together at most 64. */
@@ -195,11 +202,22 @@ static inline struct leat_granule *leat_granule_of(uint64_t addr)
 
 /* ---- runs ---- */
 
+/** A run within one block. */
 static inline struct leat_run leat_run_make(uint64_t addr, uint32_t granules)
 {
 	struct leat_run run;
 
-	run.bits = (uint64_t)granules << 48 | addr;
+	run.bits = (uint64_t)granules << LEAT_ADDR_BITS | addr;
+	return run;
+}
+
+/** A run that may lie in several blocks. */
+static inline struct leat_run leat_run_make_long(uint64_t addr, uint32_t granules)
+{
+	struct leat_run run = leat_run_make(addr, granules);
+
+	if (leat_granule_idx(addr) % LEAT_BLOCK_GRANULES + granules > LEAT_BLOCK_GRANULES)
+		run.bits |= LEAT_RUN_LONG;
 	return run;
 }
 
@@ -210,7 +228,7 @@ static inline bool leat_run_is_none(struct leat_run run)
 
 static inline uint64_t leat_run_addr(struct leat_run run)
 {
-	return run.bits & ((UINT64_C(1) << 48) - 1);
+	return run.bits & ((UINT64_C(1) << LEAT_ADDR_BITS) - 1);
 }
 
 /** First byte. */
@@ -221,7 +239,7 @@ static inline uint8_t *leat_run_start(struct leat_run run)
 
 static inline uint32_t leat_run_granules(struct leat_run run)
 {
-	return (uint32_t)(run.bits >> 48);
+	return (uint32_t)(run.bits >> LEAT_ADDR_BITS) & LEAT_RUN_GRANULES_MAX;
 }
 
 /** Bytes that the reference keeps from being used again: the honest truesize. */

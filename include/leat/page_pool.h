@@ -54,9 +54,8 @@ struct leat_page_pool_counts {
 /** The part of a pool that inline code touches. */
 struct leat_page_pool {
 	/* owner only: the cursor */
-	uint64_t cur;  /* address of the next free granule of the current run */
-	uint32_t left; /* granules from cur to the end of the run; any thread reads */
-	uint32_t pad;
+	uint64_t cur; /* address of the next free granule of the current run; any thread reads */
+	uint64_t end; /* where the run ends, within one block; equal to cur: it is used up */
 	struct leat_page_pool_counts counts;
 	/* read by every thread that puts */
 	struct leat_thread *owner LEAT_CACHELINE_ALIGNED; /* control writes while no thread polls the pool */
@@ -238,20 +237,30 @@ static inline void leat_count(uint64_t *counter, uint64_t n)
 	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED); /* its only writer may read it plainly */
 }
 
+/** Granules that the cursor has left. */
+static inline uint32_t leat_page_pool_left(const struct leat_page_pool *pool)
+{
+	return (uint32_t)(pool->end - pool->cur) >> LEAT_GRANULE_SHIFT;
+}
+
+/** Moves the cursor; others read it. *owner*. */
+static inline void leat_page_pool_move(struct leat_page_pool *pool, uint64_t cur)
+{
+	__atomic_store_n(&pool->cur, cur, __ATOMIC_RELAXED);
+}
+
 /**
  * Allocates @granules (1..64) consecutive granules within one block. **Returns** a reference, or LEAT_RUN_NONE when
  * the pool's limit is reached or the system has no memory. *owner*.
  */
 static inline struct leat_run leat_page_pool_alloc(struct leat_page_pool *pool, uint32_t granules)
 {
-	struct leat_run run;
+	uint64_t cur = pool->cur, size = (uint64_t)granules << LEAT_GRANULE_SHIFT;
 
-	if (leat_unlikely(pool->left < granules))
+	if (leat_unlikely(pool->end - cur < size))
 		return leat_page_pool_alloc_slow(pool, granules);
-	run = leat_run_make(pool->cur, granules);
-	pool->cur += (uint64_t)granules << LEAT_GRANULE_SHIFT;
-	__atomic_store_n(&pool->left, pool->left - granules, __ATOMIC_RELAXED);
-	return run;
+	leat_page_pool_move(pool, cur + size);
+	return leat_run_make(cur, granules);
 }
 
 /**
@@ -278,10 +287,11 @@ static inline struct leat_run leat_page_pool_alloc_frag(struct leat_page_pool *p
 	uint32_t granules = LEAT_GRANULES(*size);
 	struct leat_run run = leat_page_pool_alloc(pool, granules);
 
-	if (leat_unlikely(pool->left < granules) && !leat_run_is_none(run)) {
-		run.bits += (uint64_t)pool->left << 48;
-		pool->cur += (uint64_t)pool->left << LEAT_GRANULE_SHIFT;
-		__atomic_store_n(&pool->left, 0, __ATOMIC_RELAXED);
+	uint32_t left = leat_page_pool_left(pool);
+
+	if (leat_unlikely(left < granules) && !leat_run_is_none(run)) {
+		run.bits += (uint64_t)left << LEAT_ADDR_BITS;
+		leat_page_pool_move(pool, pool->end);
 	}
 	*size = leat_run_size(run);
 	return run;
@@ -299,7 +309,7 @@ static inline void *leat_page_pool_alloc_va(struct leat_page_pool *pool, uint32_
  */
 static inline bool leat_page_pool_is_newest(const struct leat_page_pool *pool, struct leat_run run)
 {
-	return leat_run_addr(run) + leat_run_size(run) == pool->cur && (pool->cur % LEAT_BLOCK_SIZE || !pool->left);
+	return leat_run_addr(run) + leat_run_size(run) == pool->cur && (pool->cur % LEAT_BLOCK_SIZE || pool->cur == pool->end);
 }
 
 /**
@@ -309,12 +319,9 @@ static inline bool leat_page_pool_is_newest(const struct leat_page_pool *pool, s
  */
 static inline struct leat_run leat_page_pool_trim(struct leat_page_pool *pool, struct leat_run run, uint32_t granules)
 {
-	uint32_t spare = leat_run_granules(run) - granules;
-
 	if (leat_unlikely(!leat_page_pool_is_newest(pool, run)))
 		return run;
-	pool->cur -= (uint64_t)spare << LEAT_GRANULE_SHIFT;
-	__atomic_store_n(&pool->left, pool->left + spare, __ATOMIC_RELAXED);
+	leat_page_pool_move(pool, leat_run_addr(run) + ((uint64_t)granules << LEAT_GRANULE_SHIFT));
 	return leat_run_make(leat_run_addr(run), granules);
 }
 
@@ -327,26 +334,23 @@ static inline void leat_page_pool_cancel(struct leat_page_pool *pool, struct lea
 		leat_page_pool_put_page(run);
 		return;
 	}
-	pool->cur = leat_run_addr(run);
-	__atomic_store_n(&pool->left, pool->left + leat_run_granules(run), __ATOMIC_RELAXED);
+	leat_page_pool_move(pool, leat_run_addr(run));
 }
 
 /** Puts one reference (**consumes** it). *any*. */
 static inline void leat_page_pool_put_page(struct leat_run run)
 {
-	uint64_t addr = leat_run_addr(run);
-	uint32_t n = leat_run_granules(run);
-	uint32_t bit = leat_granule_idx(addr) % LEAT_BLOCK_GRANULES;
-	struct leat_block *block = leat_block_of(addr);
+	uint32_t n = (uint32_t)(run.bits >> LEAT_ADDR_BITS); /* without LEAT_RUN_LONG, which is looked at below */
+	struct leat_block *block = leat_block_of(run.bits);
 	struct leat_page_pool *pool = block->pool;
 	uint64_t mask, free;
 
 	if (leat_unlikely(__atomic_load_n(&pool->owner, __ATOMIC_RELAXED) != leat_thread_self ||
-			  __atomic_load_n(&block->flags, __ATOMIC_RELAXED) || bit + n > LEAT_BLOCK_GRANULES)) {
+			  __atomic_load_n(&block->flags, __ATOMIC_RELAXED) || run.bits & LEAT_RUN_LONG)) {
 		leat_page_pool_put_page_slow(run);
 		return;
 	}
-	mask = leat_block_mask(bit, n);
+	mask = leat_block_mask(leat_granule_idx(run.bits) % LEAT_BLOCK_GRANULES, n);
 	free = block->free; /* a local: the compiler cannot know that the counter below is another object */
 	LEAT_ASSERT(!(free & mask)); /* else: put twice */
 	free |= mask;

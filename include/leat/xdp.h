@@ -103,7 +103,7 @@ struct leat_xdp_frame {
 	int32_t shares;    /* not part of the frame: see struct leat_granule */
 	uint32_t len;      /* bytes of the linear part */
 	uint8_t *data;
-	uint16_t granules; /* of the linear part's run */
+	uint16_t granules; /* of the linear part's run: the upper bits of its word */
 	uint8_t metasize;  /* bytes of metadata before data */
 	uint8_t pad;
 	struct leat_xdp_frags *frags; /* NULL for a linear packet */
@@ -174,7 +174,7 @@ static inline struct leat_xdp_frame *leat_xdp_buff_to_frame(const struct leat_xd
 
 	frame->data = xdp->data;
 	frame->len = (uint32_t)(xdp->data_end - xdp->data);
-	frame->granules = (uint16_t)leat_run_granules(xdp->run);
+	frame->granules = (uint16_t)(xdp->run.bits >> LEAT_ADDR_BITS);
 	frame->metasize = (uint8_t)(xdp->data - xdp->data_meta);
 	frame->frags = xdp->frags;
 	frame->meta = xdp->meta;

@@ -64,7 +64,7 @@ uint64_t leat_pool_outstanding(const struct leat_pool *pool)
 	const struct leat_page_pool *pub = &pool->pub;
 	const struct leat_page_pool_counts *c = &pub->counts;
 	uint64_t back = __atomic_load_n(&c->direct, __ATOMIC_RELAXED) + __atomic_load_n(&c->remote, __ATOMIC_RELAXED) +
-			__atomic_load_n(&c->uncut, __ATOMIC_RELAXED) + __atomic_load_n(&pub->left, __ATOMIC_RELAXED);
+			__atomic_load_n(&c->uncut, __ATOMIC_RELAXED) + leat_pool_cursor(pool);
 	uint64_t cut = __atomic_load_n(&c->cut, __ATOMIC_RELAXED);
 
 	return cut > back ? cut - back : 0; /* another thread may see the parts of one moment and the next */
@@ -76,11 +76,11 @@ uint64_t leat_pool_outstanding(const struct leat_pool *pool)
 static void uncut(struct leat_pool *pool)
 {
 	struct leat_page_pool *pub = &pool->pub;
-	uint32_t left = pub->left;
+	uint32_t left = leat_page_pool_left(pub);
 
 	if (!left)
 		return;
-	__atomic_store_n(&pub->left, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&pub->end, pub->cur, __ATOMIC_RELAXED);
 	leat_count(&pub->counts.uncut, left);
 	leat_pool_free_granules(pool, leat_block_of(pub->cur), leat_granule_idx(pub->cur) % LEAT_BLOCK_GRANULES, left);
 }
@@ -97,8 +97,8 @@ static void cut(struct leat_pool *pool, uint32_t idx, uint32_t bit, uint32_t n)
 	}
 	block->free &= ~leat_block_mask(bit, n);
 	pool->sweep = idx;
-	pool->pub.cur = block_addr(pool, idx) + ((uint64_t)bit << LEAT_GRANULE_SHIFT);
-	__atomic_store_n(&pool->pub.left, n, __ATOMIC_RELAXED);
+	leat_page_pool_move(&pool->pub, block_addr(pool, idx) + ((uint64_t)bit << LEAT_GRANULE_SHIFT));
+	__atomic_store_n(&pool->pub.end, pool->pub.cur + ((uint64_t)n << LEAT_GRANULE_SHIFT), __ATOMIC_RELAXED);
 	leat_count(&pool->pub.counts.cut, n);
 }
 
@@ -214,8 +214,7 @@ struct leat_run leat_page_pool_alloc_slow(struct leat_page_pool *pub, uint32_t g
 		return LEAT_RUN_NONE;
 	}
 	run = leat_run_make(pub->cur, granules);
-	pub->cur += (uint64_t)granules << LEAT_GRANULE_SHIFT;
-	__atomic_store_n(&pub->left, pub->left - granules, __ATOMIC_RELAXED);
+	leat_page_pool_move(pub, pub->cur + ((uint64_t)granules << LEAT_GRANULE_SHIFT));
 	if (pool->fail_nth)
 		uncut(pool); /* so that the next one comes here, too */
 	return run;

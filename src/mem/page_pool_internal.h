@@ -93,6 +93,15 @@ void leat_pool_free(struct leat_pool *pool);
 /** Granules that somebody holds, or that are on their way back; not what the cursor has. */
 uint64_t leat_pool_outstanding(const struct leat_pool *pool);
 
+/** Granules that the cursor has left, as another thread may see them: never more than a block. */
+static inline uint32_t leat_pool_cursor(const struct leat_pool *pool)
+{
+	uint64_t cur = __atomic_load_n(&pool->pub.cur, __ATOMIC_RELAXED);
+	uint64_t end = __atomic_load_n(&pool->pub.end, __ATOMIC_RELAXED);
+
+	return end - cur <= LEAT_BLOCK_SIZE ? (uint32_t)(end - cur) >> LEAT_GRANULE_SHIFT : 0;
+}
+
 /** Marks granules of @block free (owner, or the lock's holder). */
 static inline void leat_pool_free_granules(struct leat_pool *pool, struct leat_block *block, uint32_t bit, uint32_t n)
 {

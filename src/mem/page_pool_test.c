@@ -217,7 +217,7 @@ static void step_merge(struct model *m)
 	n = leat_run_granules(next->run);
 	model_drop(m, k);
 	model_take(m, (unsigned int)picked, end, n);
-	item->run = leat_run_make(leat_run_addr(item->run), leat_run_granules(item->run) + n);
+	item->run = leat_run_make_long(leat_run_addr(item->run), leat_run_granules(item->run) + n);
 	fill(item);
 	m->newest = MODEL_ITEMS; /* what was allocated last may be part of it */
 }
@@ -291,7 +291,7 @@ static void step(struct model *m, unsigned int appetite)
 		step_trim(m);
 	else
 		step_cancel(m);
-	assert_true(m->pool->left <= LEAT_BLOCK_GRANULES);
+	assert_true(leat_page_pool_left(m->pool) <= LEAT_BLOCK_GRANULES);
 	model_check_sums(m);
 }
 
@@ -344,7 +344,7 @@ static void cancelling_backwards_over_a_block_border_keeps_runs_within_blocks(vo
 	leat_page_pool_cancel(pool, run[1]);
 	again = leat_page_pool_alloc(pool, 8);
 	assert_true(leat_granule_idx(leat_run_addr(again)) % LEAT_BLOCK_GRANULES + 8 <= LEAT_BLOCK_GRANULES);
-	assert_true(pool->left <= LEAT_BLOCK_GRANULES);
+	assert_true(leat_page_pool_left(pool) <= LEAT_BLOCK_GRANULES);
 	assert_int_equal(test_outstanding(pool), 68);
 	leat_page_pool_put_page(again);
 	leat_page_pool_put_page(run[0]);
@@ -365,7 +365,7 @@ static void trimming_the_last_run_of_a_block_keeps_runs_within_blocks(void **sta
 	b = leat_page_pool_alloc(pool, 1);
 	leat_page_pool_cancel(pool, b); /* the cursor stands at the border, in the next block */
 	a = leat_page_pool_trim(pool, a, 32);
-	assert_true(pool->left <= LEAT_BLOCK_GRANULES);
+	assert_true(leat_page_pool_left(pool) <= LEAT_BLOCK_GRANULES);
 	b = leat_page_pool_alloc(pool, 40);
 	assert_true(leat_granule_idx(leat_run_addr(b)) % LEAT_BLOCK_GRANULES + 40 <= LEAT_BLOCK_GRANULES);
 	leat_page_pool_put_page(a);

@@ -94,8 +94,7 @@ void leat_pool_put_spare(struct leat_pool *pool)
 	__atomic_store_n(&pub->closed, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&pub->waiting, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&pub->doorbell, 0, __ATOMIC_RELAXED);
-	pub->cur = pub->first = 0;
-	pub->left = 0;
+	pub->cur = pub->end = pub->first = 0;
 	memset(&pub->counts, 0, sizeof(pub->counts));
 	memset(pub->ring, 0, sizeof(pub->ring));
 	memset(&pool->n_blocks, 0, offsetof(struct leat_pool, lock) - offsetof(struct leat_pool, n_blocks));

@@ -207,7 +207,7 @@ bool leat_skb_can_coalesce(const struct leat_skb *skb, struct leat_run run, uint
 	last = &skb->frag[skb->nr_frags - 1];
 	end = leat_run_addr(last->run) + leat_run_size(last->run);
 	return end == leat_run_addr(run) && last->off + last->len == leat_run_size(last->run) &&
-	       leat_run_granules(last->run) + leat_run_granules(run) <= UINT16_MAX &&
+	       leat_run_granules(last->run) + leat_run_granules(run) <= LEAT_RUN_GRANULES_MAX &&
 	       leat_block_of(end - 1)->pool == leat_block_of(end)->pool &&
 	       !is_frag_block(end - 1) && !is_frag_block(end) &&
 	       !leat_run_is_shared(last->run) && !leat_run_is_shared(run);
@@ -218,7 +218,7 @@ void leat_skb_coalesce_rx_frag(struct leat_skb *skb, struct leat_run run, uint32
 	struct leat_frag *last = &skb->frag[skb->nr_frags - 1];
 
 	LEAT_ASSERT(leat_skb_can_coalesce(skb, run, off));
-	last->run = leat_run_make(leat_run_addr(last->run), leat_run_granules(last->run) + leat_run_granules(run));
+	last->run = leat_run_make_long(leat_run_addr(last->run), leat_run_granules(last->run) + leat_run_granules(run));
 	last->len += len;
 	skb->len += len;
 	skb->data_len += len;
