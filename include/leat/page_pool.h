@@ -41,6 +41,15 @@ extern LEAT_API __thread struct leat_thread *leat_thread_self __attribute__((tls
 /** Registers the calling thread (a second call changes nothing). It is let go when the thread ends. */
 LEAT_API struct leat_thread *leat_thread_register(void);
 
+/** Which size of 2^order pages to ask for next; its owner's. src/mem/order.h has the policy. */
+struct leat_order {
+	uint8_t order;   /* what to ask for next */
+	uint8_t max;
+	bool trying;     /* order has just gone up, and nothing was had since */
+	uint16_t wait;   /* successes before the next larger order is tried; doubles when that fails */
+	uint16_t left;   /* of them */
+};
+
 /** What the owner counts, in granules; single writer, any reader. cut = left in the cursor + uncut + handed out. */
 struct leat_page_pool_counts {
 	uint64_t cut;       /* taken from blocks by the cursor */
