@@ -10,10 +10,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/heap.h"
@@ -26,6 +28,8 @@
 
 /** Aligned places to try before giving up. */
 #define PLACES_TRIED 1024
+/** NUMA nodes that can be told apart. */
+#define NODES_MAX 1024u
 /** A wish for an address beyond it may get one of more than the 48 bits that a run has. */
 #define ADDR_END (UINT64_C(1) << 47)
 
@@ -44,6 +48,7 @@ struct leat_segment {
 	uint64_t base, bytes;
 	int fd;
 	_Atomic uint64_t committed;
+	atomic_bool bound; /* some part was given to a NUMA node */
 	char name[32];
 	struct leat_extent_map map; /* this and what follows: under the arena's lock */
 	struct leat_segment_range *ranges;
@@ -379,7 +384,6 @@ int leat_segment_take(struct leat_segment *segment, struct leat_segment_range *r
 	first = leat_extent_map_take(&segment->map, range->extents);
 	if (first >= 0) {
 		range->addr = segment->base + ((uint64_t)first << LEAT_EXTENT_SHIFT);
-		range->committed = 0;
 		range->next = segment->ranges;
 		segment->ranges = range;
 		segment->refs++;
@@ -388,26 +392,11 @@ int leat_segment_take(struct leat_segment *segment, struct leat_segment_range *r
 	return first < 0 ? -ENOSPC : 0;
 }
 
-static void decommit(struct leat_segment *segment, const struct leat_segment_range *range)
-{
-	uint64_t size = (uint64_t)range->committed << LEAT_EXTENT_SHIFT;
-
-	if (!size)
-		return;
-	if (segment->kind == LEAT_SEGMENT_SHARED)
-		fallocate(segment->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			  (off_t)(range->addr - segment->base), (off_t)size);
-	else
-		madvise((void *)(uintptr_t)range->addr, size, MADV_DONTNEED);
-	atomic_fetch_sub_explicit(&segment->committed, size, memory_order_relaxed);
-}
-
 void leat_segment_give(struct leat_segment *segment, struct leat_segment_range *range)
 {
 	struct leat_segment_range **link;
 	bool last;
 
-	decommit(segment, range);
 	pthread_mutex_lock(&segment->arena->lock);
 	for (link = &segment->ranges; *link != range; link = &(*link)->next)
 		;
@@ -446,22 +435,64 @@ static int populate(uint64_t addr, uint64_t size)
 	return 0;
 }
 
-int leat_segment_commit(struct leat_segment *segment, struct leat_segment_range *range)
+unsigned int leat_segment_min_order(void)
 {
-	uint64_t addr = range->addr + ((uint64_t)range->committed << LEAT_EXTENT_SHIFT);
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
+	return page > LEAT_PAGE_SIZE ? (unsigned int)__builtin_ctzll(page) - LEAT_PAGE_SHIFT : 0;
+}
+
+int leat_segment_describe(uint64_t addr, uint64_t bytes)
+{
+	uint64_t block = addr & ~(uint64_t)(LEAT_BLOCK_SIZE - 1);
+	uint64_t blocks = (addr + bytes - block + LEAT_BLOCK_SIZE - 1) >> LEAT_BLOCK_SHIFT;
+	int err = populate((uint64_t)(uintptr_t)leat_block_of(block), blocks * sizeof(struct leat_block));
+
+	if (err)
+		return err;
+	return populate((uint64_t)(uintptr_t)leat_granule_of(addr),
+			bytes / LEAT_GRANULE_SIZE * sizeof(struct leat_granule));
+}
+
+/** Says where the pages of [addr, addr + bytes) shall come from. A system that does not know it takes them anywhere. */
+static void prefer_node(struct leat_segment *segment, uint64_t addr, uint64_t bytes, int node)
+{
+	unsigned long nodes[NODES_MAX / (8 * sizeof(unsigned long))] = { 0 };
+	unsigned int word = 8 * sizeof(nodes[0]);
+
+	if (node < 0 && !atomic_load_explicit(&segment->bound, memory_order_relaxed))
+		return;
+	if (node >= (int)NODES_MAX)
+		return;
+	atomic_store_explicit(&segment->bound, true, memory_order_relaxed);
+	if (node >= 0)
+		nodes[(unsigned int)node / word] = 1ul << (unsigned int)node % word;
+	(void)syscall(SYS_mbind, addr, bytes, node < 0 ? MPOL_DEFAULT : MPOL_PREFERRED, node < 0 ? NULL : nodes,
+		      node < 0 ? 0 : NODES_MAX + 1, 0);
+}
+
+int leat_segment_commit(struct leat_segment *segment, uint64_t addr, uint64_t bytes, int node)
+{
 	if (leat_heap_fails_now())
 		return -ENOMEM;
+	prefer_node(segment, addr, bytes, node);
 	if (segment->kind == LEAT_SEGMENT_SHARED &&
-	    fallocate(segment->fd, 0, (off_t)(addr - segment->base), LEAT_EXTENT_SIZE))
+	    fallocate(segment->fd, 0, (off_t)(addr - segment->base), (off_t)bytes))
 		return -ENOMEM;
-	if (populate(addr, LEAT_EXTENT_SIZE) ||
-	    populate((uint64_t)(uintptr_t)leat_block_of(addr),
-		     LEAT_EXTENT_SIZE / LEAT_BLOCK_SIZE * sizeof(struct leat_block)) ||
-	    populate((uint64_t)(uintptr_t)leat_granule_of(addr),
-		     LEAT_EXTENT_SIZE / LEAT_GRANULE_SIZE * sizeof(struct leat_granule)))
+	atomic_fetch_add_explicit(&segment->committed, bytes, memory_order_relaxed);
+	if (populate(addr, bytes) || leat_segment_describe(addr, bytes)) {
+		leat_segment_decommit(segment, addr, bytes);
 		return -ENOMEM;
-	range->committed++;
-	atomic_fetch_add_explicit(&segment->committed, LEAT_EXTENT_SIZE, memory_order_relaxed);
+	}
 	return 0;
+}
+
+void leat_segment_decommit(struct leat_segment *segment, uint64_t addr, uint64_t bytes)
+{
+	if (segment->kind == LEAT_SEGMENT_SHARED)
+		fallocate(segment->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(addr - segment->base),
+			  (off_t)bytes);
+	else
+		madvise((void *)(uintptr_t)addr, bytes, MADV_DONTNEED);
+	atomic_fetch_sub_explicit(&segment->committed, bytes, memory_order_relaxed);
 }

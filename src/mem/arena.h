@@ -10,7 +10,6 @@ struct leat_segment_range {
 	struct leat_segment_range *next; /* the segment's, under the arena's lock */
 	uint64_t addr;
 	uint32_t extents;
-	uint32_t committed; /* extents that have memory */
 };
 
 /**
@@ -18,12 +17,21 @@ struct leat_segment_range {
  * set, or -ENOSPC. *any*.
  */
 int leat_segment_take(struct leat_segment *segment, struct leat_segment_range *range);
-/** Gives the range back with its memory, and the reference. May end the segment. *any*. */
+/** Gives the range back, from which all memory has gone, and the reference. May end the segment. *any*. */
 void leat_segment_give(struct leat_segment *segment, struct leat_segment_range *range);
 /** Calls @fn for each range that is taken, under the arena's lock. *any*. */
 void leat_segment_for_each_range(struct leat_segment *segment, void (*fn)(struct leat_segment_range *range, void *arg),
 				 void *arg);
-/** Puts memory behind the range's next extent and its descriptors, so that no later touch faults. 0 or -ENOMEM. */
-int leat_segment_commit(struct leat_segment *segment, struct leat_segment_range *range);
+/** The smallest order of pages that memory can be had in: 0 unless the system's page is larger than 4 KiB. */
+unsigned int leat_segment_min_order(void);
+/** Puts memory behind the descriptors of [addr, addr + bytes), so that no later touch faults. 0 or -ENOMEM. *any*. */
+int leat_segment_describe(uint64_t addr, uint64_t bytes);
+/**
+ * Puts the segment's memory behind [addr, addr + bytes), whole pages of the system, so that no later touch faults; from
+ * NUMA node @node if that can be had (-1: any). Returns 0 or -ENOMEM, with nothing left behind. *any*.
+ */
+int leat_segment_commit(struct leat_segment *segment, uint64_t addr, uint64_t bytes, int node);
+/** Takes it away again: what stood there is gone. *any*. */
+void leat_segment_decommit(struct leat_segment *segment, uint64_t addr, uint64_t bytes);
 
 #endif

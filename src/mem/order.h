@@ -2,7 +2,7 @@
 /*
  * order.h: which size of 2^order pages to ask for next; one policy for every user. The caller's thread.
  *
- * The largest size is asked for first. A size that cannot be had is followed at once by the next smaller one. After
+ * Other threads may read what is asked for next (statistics). The largest size is asked for first. A size that cannot be had is followed at once by the next smaller one. After
  * `wait` successes the next larger one is tried again; when that try fails the wait doubles, from ORDER_WAIT_MIN to
  * ORDER_WAIT_MAX, and when it succeeds it is short again. So a shortage costs at most one vain try for each
  * ORDER_WAIT_MAX pieces while it lasts, and the largest size is back soon after it is over.
@@ -43,7 +43,7 @@ static inline bool leat_order_fail(struct leat_order *policy, unsigned int order
 		policy->wait *= 2;
 	policy->trying = false;
 	policy->left = policy->wait;
-	policy->order = (uint8_t)(order ? order - 1 : 0);
+	__atomic_store_n(&policy->order, (uint8_t)(order ? order - 1 : 0), __ATOMIC_RELAXED);
 	return order != 0;
 }
 
@@ -59,7 +59,7 @@ static inline void leat_order_ok(struct leat_order *policy)
 	}
 	if (policy->order == policy->max || --policy->left)
 		return;
-	policy->order++;
+	__atomic_store_n(&policy->order, policy->order + 1, __ATOMIC_RELAXED);
 	policy->trying = true;
 }
 

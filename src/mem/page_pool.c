@@ -1,79 +1,84 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * page_pool.c: life of a pool, and which memory its cursor runs over next. Owner thread and control.
+ * page_pool.c: which memory a pool's cursor runs over next. Owner thread.
  *
  * Theory of operation
  *
- * A pool has a range of addresses, whose first n_blocks blocks have memory. Each block has a mask of free granules;
+ * A pool has a range of addresses, of which a part has memory (pool_memory.c). Each block has a mask of free granules;
  * what the cursor took is not free. When the cursor's run is used up, the next one is, in this order:
  *
  *   1. a wholly free block, the next one by address, round and round: buffers that are handed out together lie side
  *      by side, over the border of blocks, too;
- *   2. a new extent, while the pool is smaller than max(floor, 2 x what is out);
- *   3. the longest free run of at least PARTIAL_MIN granules in the next PARTIAL_LOOK blocks;
- *   4. any free run that is long enough;
- *   5. a new extent, up to the limit.
+ *   2. a wholly free extent of another NUMA node than the pool's, moved;
+ *   3. more memory, while the pool is smaller than max(floor, 2 x what is out), and no more than that at once;
+ *   4. the longest free run of at least PARTIAL_MIN granules in the next PARTIAL_LOOK blocks;
+ *   5. any free run that is long enough;
+ *   6. more memory, up to the limit;
+ *   7. what other threads have put, whether they rang or not, and 1 to 6 again;
+ *   8. memory of another node, where it is.
  *
  * Single free granules are never kept in a list: a list hands them out backwards and nothing would merge.
+ *
+ * Step 1 is the short way, about fifty instructions for a run of 64 granules. What makes memory traffic (more memory,
+ * a search) does not happen in steady state.
  */
 #include "mem/page_pool_internal.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
+#include "base/clock.h"
 
-#include "base/heap.h"
-#include "base/opts.h"
-#include "mem/arena.h"
-
-#define LIMIT_DEFAULT (UINT64_C(16) << 20)
-#define FLOOR_DEFAULT (UINT64_C(1) << 20)
-#define LIMIT_MAX (UINT64_C(8) << 30)
 #define PARTIAL_MIN 16u /* granules: 8 KiB */
 #define PARTIAL_LOOK 16u
-#define EXTENT_BLOCKS (LEAT_EXTENT_SIZE / LEAT_BLOCK_SIZE)
 
-/* ---- blocks ---- */
+/* ---- time ---- */
 
-static struct leat_block *block_at(const struct leat_pool *pool, uint32_t idx)
+/** A counter that is read in a few cycles, and steps of it after which the clock is read again: below 3 ms. */
+#if defined(__x86_64__)
+#define TICKS_OLD (UINT64_C(1) << 20)
+static inline uint64_t ticks(void)
 {
-	return leat_block_of(pool->pub.first) + idx;
+	return __builtin_ia32_rdtsc();
 }
-
-static uint32_t block_idx(const struct leat_pool *pool, const struct leat_block *block)
+#elif defined(__aarch64__)
+#define TICKS_OLD (UINT64_C(1) << 16)
+static inline uint64_t ticks(void)
 {
-	return (uint32_t)(block - leat_block_of(pool->pub.first));
+	uint64_t now;
+
+	__asm__ __volatile__("mrs %0, cntvct_el0" : "=r"(now));
+	return now;
 }
-
-static uint64_t block_addr(const struct leat_pool *pool, uint32_t idx)
+#else
+#define TICKS_OLD 0
+static inline uint64_t ticks(void)
 {
-	return pool->pub.first + ((uint64_t)idx << LEAT_BLOCK_SHIFT);
+	return 1; /* always old */
 }
+#endif
 
-void leat_page_pool_block_whole(struct leat_page_pool *pub, struct leat_block *block)
+static LEAT_COLD __attribute__((noinline)) void read_clock(struct leat_pool *pool, uint64_t tick)
 {
-	struct leat_pool *pool = leat_pool_of(pub);
-	uint32_t idx = block_idx(pool, block);
+	uint32_t ms = (uint32_t)(leat_clock_read(CLOCK_MONOTONIC_COARSE) / 1000000);
 
-	pool->whole[idx / 64] |= UINT64_C(1) << idx % 64;
-	pool->n_whole++;
-}
-
-uint64_t leat_pool_outstanding(const struct leat_pool *pool)
-{
-	const struct leat_page_pool *pub = &pool->pub;
-	const struct leat_page_pool_counts *c = &pub->counts;
-	uint64_t back = __atomic_load_n(&c->direct, __ATOMIC_RELAXED) + __atomic_load_n(&c->remote, __ATOMIC_RELAXED) +
-			__atomic_load_n(&c->uncut, __ATOMIC_RELAXED) + leat_pool_cursor(pool);
-	uint64_t cut = __atomic_load_n(&c->cut, __ATOMIC_RELAXED);
-
-	return cut > back ? cut - back : 0; /* another thread may see the parts of one moment and the next */
+	pool->tick = tick;
+	pool->now_ms = ms ? ms : 1; /* 0: never cut */
 }
 
 /* ---- the cursor ---- */
 
-/** Gives the rest of the cursor's run back to its block. */
-static void uncut(struct leat_pool *pool)
+void leat_page_pool_block_whole(struct leat_page_pool *pub, struct leat_block *block)
+{
+	struct leat_pool *pool = leat_pool_of(pub);
+	uint32_t idx = (uint32_t)(block - pool->blocks);
+
+	if (leat_unlikely(pool->picky)) {
+		leat_pool_sort_block(pool, idx);
+		return;
+	}
+	pool->whole[idx / 64] |= UINT64_C(1) << idx % 64;
+	pool->n_whole++;
+}
+
+void leat_pool_uncut(struct leat_pool *pool)
 {
 	struct leat_page_pool *pub = &pool->pub;
 	uint32_t left = leat_page_pool_left(pub);
@@ -85,97 +90,168 @@ static void uncut(struct leat_pool *pool)
 	leat_pool_free_granules(pool, leat_block_of(pub->cur), leat_granule_idx(pub->cur) % LEAT_BLOCK_GRANULES, left);
 }
 
-/** Points the cursor at granules [bit, bit + n) of a block, which are free. */
-static void cut(struct leat_pool *pool, uint32_t idx, uint32_t bit, uint32_t n)
+static inline uint32_t now_ms(struct leat_pool *pool)
 {
-	struct leat_block *block = block_at(pool, idx);
+	uint64_t tick = ticks();
 
-	if (block->free == ~UINT64_C(0)) {
-		pool->whole[idx / 64] &= ~(UINT64_C(1) << idx % 64);
-		pool->n_whole--;
+	if (leat_unlikely(tick - pool->tick > TICKS_OLD))
+		read_clock(pool, tick);
+	return pool->now_ms;
+}
+
+/** One more in each of the four lanes, without a carry between them. */
+static inline void bump_lanes(uint64_t *seq)
+{
+	const uint64_t one = UINT64_C(0x0001000100010001), top = one << 15;
+	uint64_t old = *seq;
+
+	__atomic_store_n(seq, ((old & ~top) + one) ^ (old & top), __ATOMIC_RELAXED);
+}
+
+/** Stamps all pages of a block that was wholly free. */
+static inline void stamp_block(struct leat_pool *pool, struct leat_block *block)
+{
+	uint64_t *ms = (uint64_t *)(void *)block->cut_ms, *seq = (uint64_t *)(void *)block->cut_seq;
+	uint64_t both = (uint64_t)now_ms(pool) * UINT64_C(0x100000001);
+
+	if (leat_unlikely(!block->cut_ms[0]))
+		leat_count(&pool->cut_new, LEAT_BLOCK_GRANULES);
+	__atomic_store_n(&ms[0], both, __ATOMIC_RELAXED);
+	__atomic_store_n(&ms[1], both, __ATOMIC_RELAXED);
+	__atomic_store_n(&ms[2], both, __ATOMIC_RELAXED);
+	__atomic_store_n(&ms[3], both, __ATOMIC_RELAXED);
+	bump_lanes(&seq[0]);
+	bump_lanes(&seq[1]);
+}
+LEAT_STATIC_ASSERT(offsetof(struct leat_block, cut_ms) % 8 == 0 && offsetof(struct leat_block, cut_seq) % 8 == 0 &&
+		   LEAT_BLOCK_PAGES == 8, "stamps are written in words");
+
+/** Takes wholly free block @idx, whose bit in a bitmap is gone. */
+static inline void take_block(struct leat_pool *pool, uint32_t idx)
+{
+	struct leat_block *block = &pool->blocks[idx];
+
+	LEAT_ASSERT(!*(const uint64_t *)(const void *)block->chunk); /* else: a page_frag_cache cut it and left marks */
+	if (leat_unlikely(block->flags)) /* a line that is read by many is written only when it must */
 		__atomic_store_n(&block->flags, 0, __ATOMIC_RELAXED);
-	}
-	block->free &= ~leat_block_mask(bit, n);
+	__atomic_store_n(&block->free, 0, __ATOMIC_RELAXED);
+	stamp_block(pool, block);
 	pool->sweep = idx;
-	leat_page_pool_move(&pool->pub, block_addr(pool, idx) + ((uint64_t)bit << LEAT_GRANULE_SHIFT));
+	leat_count(&pool->pub.counts.cut, LEAT_BLOCK_GRANULES);
+}
+
+static inline void take_whole(struct leat_pool *pool, uint32_t idx)
+{
+	pool->whole[idx / 64] &= ~(UINT64_C(1) << idx % 64);
+	pool->n_whole--;
+	take_block(pool, idx);
+}
+
+/** Points the cursor at a block that was taken. */
+static inline void point_at(struct leat_pool *pool, uint32_t idx)
+{
+	uint64_t addr = leat_pool_block_addr(pool, idx);
+
+	leat_page_pool_move(&pool->pub, addr);
+	__atomic_store_n(&pool->pub.end, addr + LEAT_BLOCK_SIZE, __ATOMIC_RELAXED);
+}
+
+/** Points the cursor at granules [bit, bit + n) of a partly free block. */
+static void cut_run(struct leat_pool *pool, uint32_t idx, uint32_t bit, uint32_t n)
+{
+	struct leat_block *block = &pool->blocks[idx];
+	uint64_t mask = leat_block_mask(bit, n), free = block->free;
+	uint32_t ms = now_ms(pool), page;
+
+	for (page = bit / LEAT_PAGE_GRANULES; page <= (bit + n - 1) / LEAT_PAGE_GRANULES; page++) {
+		uint64_t others = UINT64_C(0xff) << page * LEAT_PAGE_GRANULES & ~free;
+
+		if (!others) /* else: what is still out of it is older, and its age is what counts */
+			__atomic_store_n(&block->cut_ms[page], ms, __ATOMIC_RELAXED);
+		__atomic_store_n(&block->cut_seq[page], (uint16_t)(block->cut_seq[page] + 1), __ATOMIC_RELAXED);
+	}
+	__atomic_store_n(&block->free, free & ~mask, __ATOMIC_RELAXED);
+	pool->sweep = idx;
+	leat_page_pool_move(&pool->pub, leat_pool_block_addr(pool, idx) + ((uint64_t)bit << LEAT_GRANULE_SHIFT));
 	__atomic_store_n(&pool->pub.end, pool->pub.cur + ((uint64_t)n << LEAT_GRANULE_SHIFT), __ATOMIC_RELAXED);
 	leat_count(&pool->pub.counts.cut, n);
+	leat_count(&pool->cut_partial, n);
+	leat_count(&pool->partial_runs, 1);
 }
+
+/* ---- the next run ---- */
 
 /** Step 1: the next wholly free block after the sweep, cyclically. */
 static bool cut_whole(struct leat_pool *pool)
 {
 	uint32_t words = (pool->n_blocks + 63) / 64;
-	uint32_t start = (pool->sweep + 1) % pool->max_blocks;
-	uint32_t w = start / 64, i;
+	uint32_t start = pool->sweep + 1;
+	uint32_t w, i, idx;
 	uint64_t bits;
 
 	if (!pool->n_whole)
 		return false;
-	if (w >= words)
-		w = start = 0;
+	if (start >= pool->n_blocks)
+		start = 0;
+	w = start / 64;
 	bits = pool->whole[w] & ~UINT64_C(0) << start % 64;
 	for (i = 0; !bits && i < words; i++) {
 		w = w + 1 < words ? w + 1 : 0;
 		bits = pool->whole[w];
 	}
-	leat_count(&pool->recycled_blocks, 1);
-	cut(pool, w * 64 + (uint32_t)__builtin_ctzll(bits), 0, LEAT_BLOCK_GRANULES);
+	idx = w * 64 + (uint32_t)__builtin_ctzll(bits);
+	take_whole(pool, idx);
+	point_at(pool, idx);
 	return true;
 }
 
-/** Steps 2 and 5: memory for one more extent. */
-static bool grow(struct leat_pool *pool)
+/** Pages that the pool may grow by before it uses partly free blocks. */
+static uint32_t below_watermark(const struct leat_pool *pool)
 {
-	uint32_t i, first = pool->n_blocks;
+	uint64_t mark = 2 * leat_pool_outstanding(pool) / LEAT_PAGE_GRANULES;
 
-	if (first == pool->max_blocks || leat_segment_commit(pool->segment, &pool->range))
-		return false;
-	for (i = first; i < first + EXTENT_BLOCKS; i++) {
-		struct leat_block *block = block_at(pool, i);
-
-		block->pool = &pool->pub;
-		block->free = ~UINT64_C(0);
-		leat_page_pool_block_whole(&pool->pub, block);
-	}
-	__atomic_store_n(&pool->n_blocks, first + EXTENT_BLOCKS, __ATOMIC_RELAXED);
-	leat_count(&pool->grows, 1);
-	pool->sweep = first ? first - 1 : pool->max_blocks - 1;
-	return true;
+	if (mark < pool->floor_pages)
+		mark = pool->floor_pages;
+	return pool->n_pages < mark ? (uint32_t)(mark - pool->n_pages) : 0;
 }
 
-static bool below_watermark(const struct leat_pool *pool)
-{
-	uint64_t live = leat_pool_outstanding(pool) / LEAT_BLOCK_GRANULES;
-
-	return pool->n_blocks < pool->floor_blocks || pool->n_blocks < 2 * live;
-}
-
-/** Longest run of ones in @free; its length, and its first bit in @first. */
+/** Longest run of ones in @free, by doubling; its length, and its first bit in @first. */
 static uint32_t longest_run(uint64_t free, uint32_t *first)
 {
-	uint64_t ends = free; /* ends after k steps: bits that begin a run of more than k ones */
-	uint32_t n = 0;
+	uint64_t starts[7], at; /* starts[k]: bits that begin a run of 2^k or more */
+	uint32_t n, k = 0, more;
 
-	*first = 0;
-	if (free == ~UINT64_C(0))
-		return LEAT_BLOCK_GRANULES;
-	while (ends) {
-		*first = (uint32_t)__builtin_ctzll(ends);
-		ends &= free >> ++n;
+	if (!free)
+		return 0;
+	for (starts[0] = free; k < 6; k++) {
+		starts[k + 1] = starts[k] & starts[k] >> (1u << k);
+		if (!starts[k + 1])
+			break;
 	}
+	for (at = starts[k], n = 1u << k; k--;) {
+		more = n < LEAT_BLOCK_GRANULES && at & starts[k] >> n;
+		at = more ? at & starts[k] >> n : at;
+		n += more << k;
+	}
+	*first = (uint32_t)__builtin_ctzll(at);
 	return n;
 }
 
-/** Steps 3 and 4: the longest run of at least @least granules in the next @look blocks. */
-static bool cut_partial(struct leat_pool *pool, uint32_t least, uint32_t look)
+/**
+ * Steps 4 and 5: the longest run of at least @least granules in the next @look blocks that are partly free. Those of
+ * another node only when @anywhere.
+ */
+static bool cut_partial(struct leat_pool *pool, uint32_t least, uint32_t look, bool anywhere)
 {
-	uint32_t i, idx, n, bit = 0, best = 0, best_idx = 0, best_bit = 0;
+	uint32_t end = pool->n_blocks < pool->limit_blocks ? pool->n_blocks : pool->limit_blocks;
+	uint32_t idx = pool->sweep, n, bit = 0, best = 0, best_idx = 0, best_bit = 0;
 
-	for (i = 1; i <= look && i <= pool->n_blocks; i++) {
-		idx = (pool->sweep + i) % pool->n_blocks;
-		n = longest_run(block_at(pool, idx)->free, &bit);
-		if (n <= best)
+	for (look = look < end ? look : end; look; look--) {
+		idx = idx + 1 < end ? idx + 1 : 0;
+		if (pool->blocks[idx].free == ~UINT64_C(0)) /* kept aside */
+			continue;
+		n = longest_run(pool->blocks[idx].free, &bit);
+		if (n <= best || (!anywhere && leat_pool_is_foreign(pool, idx)))
 			continue;
 		best = n;
 		best_idx = idx;
@@ -183,172 +259,185 @@ static bool cut_partial(struct leat_pool *pool, uint32_t least, uint32_t look)
 	}
 	if (best < least)
 		return false;
-	leat_count(&pool->partial_runs, 1);
-	cut(pool, best_idx, best_bit, best);
+	cut_run(pool, best_idx, best_bit, best);
 	return true;
 }
 
 static bool next_run(struct leat_pool *pool, uint32_t granules)
 {
-	if (cut_whole(pool) || (below_watermark(pool) && grow(pool) && cut_whole(pool)))
+	if (cut_whole(pool) || (pool->n_foreign && leat_pool_move_extent(pool) && cut_whole(pool)))
 		return true;
-	return cut_partial(pool, granules > PARTIAL_MIN ? granules : PARTIAL_MIN, PARTIAL_LOOK) ||
-	       cut_partial(pool, granules, UINT32_MAX) || (grow(pool) && cut_whole(pool));
+	while (leat_pool_grow(pool, below_watermark(pool)))
+		if (cut_whole(pool))
+			return true;
+	if (cut_partial(pool, granules > PARTIAL_MIN ? granules : PARTIAL_MIN, PARTIAL_LOOK, false) ||
+	    cut_partial(pool, granules, UINT32_MAX, false))
+		return true;
+	while (leat_pool_grow(pool, LEAT_BLOCK_PAGES))
+		if (cut_whole(pool))
+			return true;
+	return cut_partial(pool, granules, UINT32_MAX, false);
+}
+
+/** Step 8. */
+static bool foreign_run(struct leat_pool *pool, uint32_t granules)
+{
+	uint32_t w, idx;
+
+	if (pool->n_aside) {
+		for (w = 0; !pool->aside[w]; w++)
+			;
+		idx = w * 64 + (uint32_t)__builtin_ctzll(pool->aside[w]);
+		pool->aside[w] &= pool->aside[w] - 1;
+		pool->n_aside--;
+		take_block(pool, idx);
+		point_at(pool, idx);
+		return true;
+	}
+	return pool->n_foreign && cut_partial(pool, granules, UINT32_MAX, true);
+}
+
+/** Whether tests want this allocation to fail. */
+static bool fails_now(struct leat_pool *pool)
+{
+	if (!pool->fail_nth || --pool->fail_nth)
+		return false;
+	__atomic_fetch_and(&pool->odd, ~LEAT_POOL_FAIL, __ATOMIC_RELAXED);
+	return true;
+}
+
+static struct leat_run first_of_run(struct leat_page_pool *pub, uint32_t granules)
+{
+	struct leat_run run = leat_run_make(pub->cur, granules);
+
+	leat_page_pool_move(pub, pub->cur + ((uint64_t)granules << LEAT_GRANULE_SHIFT));
+	return run;
+}
+
+/** What keeps a slow path from the short way, doorbells apart, is looked at here. Returns true when it shall fail. */
+static bool look_at_odd(struct leat_pool *pool)
+{
+	uint32_t odd = __atomic_load_n(&pool->odd, __ATOMIC_RELAXED);
+
+	if (odd & (LEAT_POOL_LIMIT | LEAT_POOL_OVER))
+		leat_pool_apply_limit(pool);
+	return odd & LEAT_POOL_FAIL && fails_now(pool);
+}
+
+static __attribute__((noinline)) struct leat_run alloc_long_way(struct leat_pool *pool, uint32_t granules)
+{
+	struct leat_page_pool *pub = &pool->pub;
+	struct leat_run run;
+
+	leat_pool_drain_rung(pool);
+	/* a doorbell is a hint: before memory is called short, every ring is read */
+	if (look_at_odd(pool) ||
+	    (!next_run(pool, granules) && !(leat_page_pool_drain(pub) && next_run(pool, granules)) &&
+	     !foreign_run(pool, granules))) {
+		leat_count(&pool->alloc_failed, 1);
+		return LEAT_RUN_NONE;
+	}
+	run = first_of_run(pub, granules);
+	if (pool->fail_nth)
+		leat_pool_uncut(pool); /* so that the next one comes here, too */
+	return run;
 }
 
 struct leat_run leat_page_pool_alloc_slow(struct leat_page_pool *pub, uint32_t granules)
 {
 	struct leat_pool *pool = leat_pool_of(pub);
-	struct leat_run run;
+	uint32_t idx = pool->sweep + 1;
 
-	LEAT_ASSERT(granules >= 1 && granules <= LEAT_BLOCK_GRANULES);
-	if (pool->fail_nth && !--pool->fail_nth) {
-		leat_count(&pool->alloc_failed, 1);
-		return LEAT_RUN_NONE;
-	}
-	uncut(pool);
-	leat_pool_drain_rung(pool);
-	/* a doorbell is a hint: before memory is called short, every ring is read */
-	if (!next_run(pool, granules) && !(leat_page_pool_drain(pub) && next_run(pool, granules))) {
-		leat_count(&pool->alloc_failed, 1);
-		return LEAT_RUN_NONE;
-	}
-	run = leat_run_make(pub->cur, granules);
-	leat_page_pool_move(pub, pub->cur + ((uint64_t)granules << LEAT_GRANULE_SHIFT));
-	if (pool->fail_nth)
-		uncut(pool); /* so that the next one comes here, too */
-	return run;
+	LEAT_ASSERT(granules - 1 < LEAT_BLOCK_GRANULES);
+	leat_count(&pool->slow, 1);
+	if (pub->cur != pub->end)
+		leat_pool_uncut(pool);
+	if (idx >= pool->n_blocks)
+		idx = 0;
+	if (leat_unlikely(__atomic_load_n(&pub->doorbell, __ATOMIC_RELAXED) ||
+			  __atomic_load_n(&pool->odd, __ATOMIC_RELAXED) || !(pool->whole[idx / 64] >> idx % 64 & 1)))
+		return alloc_long_way(pool, granules);
+	take_whole(pool, idx);
+	point_at(pool, idx);
+	return first_of_run(pub, granules);
 }
 
 void leat_page_pool_fail_nth(struct leat_page_pool *pub, uint64_t nth)
 {
-	uncut(leat_pool_of(pub));
-	leat_pool_of(pub)->fail_nth = nth;
+	struct leat_pool *pool = leat_pool_of(pub);
+
+	leat_pool_uncut(pool);
+	pool->fail_nth = nth;
+	if (nth)
+		__atomic_fetch_or(&pool->odd, LEAT_POOL_FAIL, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_and(&pool->odd, ~LEAT_POOL_FAIL, __ATOMIC_RELAXED);
 }
 
-/* ---- life ---- */
+/* ---- several blocks ---- */
 
-static int check_opts(struct leat_page_pool_opts *own, const struct leat_page_pool_opts *opts)
+/** Whether a device sees block @idx right behind the one before it. */
+static bool side_by_side(const struct leat_pool *pool, uint32_t idx)
 {
-	int err = leat_opts_copy(own, sizeof(*own), opts);
-
-	if (err)
-		return err;
-	if (!own->limit)
-		own->limit = LIMIT_DEFAULT;
-	if (!own->floor)
-		own->floor = FLOOR_DEFAULT;
-	if (own->limit > LIMIT_MAX)
-		return -EINVAL;
-	own->limit = (own->limit + LEAT_EXTENT_SIZE - 1) & ~(uint64_t)(LEAT_EXTENT_SIZE - 1);
-	return 0;
+	return !pool->map || pool->iova[idx] == pool->iova[idx - 1] + LEAT_BLOCK_SIZE;
 }
 
-int leat_page_pool_create(struct leat_segment *segment, const struct leat_page_pool_opts *opts,
-			  struct leat_page_pool **out)
+/** The first of @n wholly free blocks side by side, after the sweep; UINT32_MAX: there are none. */
+static uint32_t find_blocks(const struct leat_pool *pool, uint32_t n)
 {
-	struct leat_page_pool_opts own;
-	struct leat_pool *pool;
-	uint32_t extents;
-	int err = check_opts(&own, opts);
+	uint32_t round, idx, have, start = pool->sweep + 1 < pool->n_blocks ? pool->sweep + 1 : 0;
 
-	if (err)
-		return err;
-	extents = (uint32_t)(own.limit >> LEAT_EXTENT_SHIFT);
-	pool = leat_pool_take_spare();
-	if (!pool)
-		return -ENOMEM;
-	pool->segment = segment;
-	pool->max_blocks = extents * EXTENT_BLOCKS;
-	pool->sweep = pool->max_blocks - 1;
-	pool->floor_blocks = (uint32_t)((own.floor < own.limit ? own.floor : own.limit) >> LEAT_BLOCK_SHIFT);
-	pool->wake = own.wake;
-	pool->wake_arg = own.wake_arg;
-	snprintf(pool->name, sizeof(pool->name), "%s", own.name ? own.name : "pool");
-	leat_page_pool_disown(&pool->pub);
-	err = -ENOMEM;
-	pool->whole = leat_heap_zalloc((pool->max_blocks + 63) / 64 * sizeof(*pool->whole));
-	if (!pool->whole)
-		goto put_pool;
-	pool->pub.ring[0] = leat_return_ring_create(pool->max_blocks * LEAT_BLOCK_GRANULES);
-	if (!pool->pub.ring[0])
-		goto free_whole;
-	pool->range.extents = extents;
-	err = leat_segment_take(segment, &pool->range);
-	if (err)
-		goto destroy_ring;
-	pool->pub.first = pool->range.addr;
-	*out = &pool->pub;
-	return 0;
-
-destroy_ring:
-	leat_return_ring_destroy(pool->pub.ring[0]);
-free_whole:
-	leat_heap_free(pool->whole);
-put_pool:
-	leat_pool_put_spare(pool);
-	return err;
+	if (pool->n_whole < n)
+		return UINT32_MAX;
+	for (round = 0; round < 2; round++, start = 0) {
+		for (idx = start, have = 0; idx < pool->n_blocks; idx++) {
+			if (idx % 64 == 0 && !pool->whole[idx / 64]) {
+				have = 0;
+				idx += 63;
+				continue;
+			}
+			if (!(pool->whole[idx / 64] >> idx % 64 & 1))
+				have = 0;
+			else
+				have = have && side_by_side(pool, idx) ? have + 1 : 1;
+			if (have == n)
+				return idx + 1 - n;
+		}
+	}
+	return UINT32_MAX;
 }
 
-void leat_page_pool_own(struct leat_page_pool *pool)
+static struct leat_run take_blocks(struct leat_pool *pool, uint32_t first, uint32_t n)
 {
-	__atomic_store_n(&pool->owner, leat_thread_register(), __ATOMIC_RELAXED);
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		take_whole(pool, first + i);
+	return leat_run_make_long(leat_pool_block_addr(pool, first), n * LEAT_BLOCK_GRANULES);
 }
 
-void leat_page_pool_disown(struct leat_page_pool *pool)
+struct leat_run leat_page_pool_alloc_pages_slow(struct leat_page_pool *pub, uint32_t order)
 {
-	/* the pool's own address is no thread's, and not the NULL of a thread that has not registered */
-	__atomic_store_n(&pool->owner, (struct leat_thread *)pool, __ATOMIC_RELAXED);
-}
+	struct leat_pool *pool = leat_pool_of(pub);
+	uint32_t n = 1u << (order - LEAT_BLOCK_ORDER), first = UINT32_MAX;
 
-void leat_pool_free(struct leat_pool *pool)
-{
-	unsigned int i;
-
-	for (i = 0; i < LEAT_THREADS_MAX; i++)
-		leat_return_ring_destroy(pool->pub.ring[i]);
-	leat_segment_give(pool->segment, &pool->range);
-	leat_heap_free(pool->whole);
-	leat_pool_put_spare(pool);
-}
-
-void leat_page_pool_stats(const struct leat_page_pool *pub, struct leat_page_pool_stats *stats)
-{
-	const struct leat_pool *pool = (const struct leat_pool *)pub;
-
-	memset(stats, 0, sizeof(*stats));
-	memcpy(stats->name, pool->name, sizeof(stats->name));
-	stats->limit = (uint64_t)pool->max_blocks << LEAT_BLOCK_SHIFT;
-	stats->committed = (uint64_t)__atomic_load_n(&pool->n_blocks, __ATOMIC_RELAXED) << LEAT_BLOCK_SHIFT;
-	stats->direct = __atomic_load_n(&pub->counts.direct, __ATOMIC_RELAXED);
-	stats->remote = __atomic_load_n(&pub->counts.remote, __ATOMIC_RELAXED);
-	stats->outstanding = leat_pool_outstanding(pool);
-	stats->alloc = stats->direct + stats->remote + stats->outstanding;
-	stats->grows = __atomic_load_n(&pool->grows, __ATOMIC_RELAXED);
-	stats->recycled_blocks = __atomic_load_n(&pool->recycled_blocks, __ATOMIC_RELAXED);
-	stats->partial_runs = __atomic_load_n(&pool->partial_runs, __ATOMIC_RELAXED);
-	stats->alloc_failed = __atomic_load_n(&pool->alloc_failed, __ATOMIC_RELAXED);
-}
-
-struct for_each {
-	void (*fn)(const struct leat_page_pool_stats *stats, void *arg);
-	void *arg;
-};
-
-static void stats_of_range(struct leat_segment_range *range, void *arg)
-{
-	struct for_each *each = arg;
-	struct leat_page_pool_stats stats;
-	struct leat_pool *pool = (struct leat_pool *)((char *)range - offsetof(struct leat_pool, range));
-
-	leat_page_pool_stats(&pool->pub, &stats);
-	each->fn(&stats, each->arg);
-}
-
-void leat_segment_for_each_pool(struct leat_segment *segment,
-				void (*fn)(const struct leat_page_pool_stats *stats, void *arg), void *arg)
-{
-	struct for_each each = { fn, arg };
-
-	leat_segment_for_each_range(segment, stats_of_range, &each);
+	LEAT_ASSERT(order > LEAT_BLOCK_ORDER && order <= LEAT_PAGE_ORDER_MAX);
+	leat_count(&pool->slow, 1);
+	leat_pool_drain_rung(pool);
+	if (!look_at_odd(pool)) {
+		first = find_blocks(pool, n);
+		if (first == UINT32_MAX && leat_page_pool_drain(pub))
+			first = find_blocks(pool, n);
+		while (first == UINT32_MAX && leat_pool_grow(pool, n * LEAT_BLOCK_PAGES))
+			first = find_blocks(pool, n);
+	}
+	if (first == UINT32_MAX) {
+		leat_count(&pool->alloc_failed, 1);
+		return LEAT_RUN_NONE;
+	}
+	if (pub->cur == pub->end) { /* it may stand where the blocks end, and would go back into them */
+		leat_page_pool_move(pub, 0);
+		__atomic_store_n(&pub->end, 0, __ATOMIC_RELAXED);
+	}
+	return take_blocks(pool, first, n);
 }

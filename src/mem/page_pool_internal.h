@@ -2,7 +2,9 @@
 /*
  * page_pool_internal.h: the whole of a pool, for the files of this room.
  *
- * page_pool.c      life, and which memory the cursor runs over next
+ * page_pool.c      which memory the cursor runs over next
+ * pool_memory.c    the memory behind the addresses: growing, shrinking, limits, nodes, providers, mapping
+ * pool_life.c      making a pool, its counters, its memory at the end
  * remote_return.c  what other threads put, and the end of a pool
  * run.c            the puts that the inline path does not take, and sharing
  */
@@ -13,7 +15,15 @@
 #include <pthread.h>
 
 #include "mem/arena.h"
+#include "mem/order.h"
 #include "mem/thread.h"
+
+#define LEAT_EXTENT_BLOCKS (LEAT_EXTENT_SIZE / LEAT_BLOCK_SIZE)
+#define LEAT_EXTENT_PAGES (LEAT_EXTENT_SIZE / LEAT_PAGE_SIZE)
+#define LEAT_PAGE_GRANULES (LEAT_PAGE_SIZE / LEAT_GRANULE_SIZE)
+/** The order of an extent: the largest piece of memory that is asked for. */
+#define LEAT_EXTENT_ORDER (LEAT_EXTENT_SHIFT - LEAT_PAGE_SHIFT)
+#define LEAT_BLOCK_ORDER (LEAT_BLOCK_SHIFT - LEAT_PAGE_SHIFT)
 
 /**
  * Words on their way from one returning thread to the owner. A word is a range of granules within one block: the first
@@ -31,22 +41,60 @@ struct leat_return_ring {
 	uint32_t word[] LEAT_CACHELINE_ALIGNED;
 };
 
+/** Memory behind one extent of a pool's range; owner only. */
+struct leat_pool_extent {
+	uint64_t starts; /* bit per page: a piece of memory begins there; it ends where the next one does */
+	int32_t node;    /* NUMA node that its memory was asked on; -1: any */
+	uint32_t pages;  /* that have memory, from the first one (atomic: reports read it) */
+};
+
+/* Bits of leat_pool.odd: what keeps an allocation from the short way. */
+#define LEAT_POOL_FAIL 0x1u  /* fail_nth counts */
+#define LEAT_POOL_LIMIT 0x2u /* somebody has set a limit */
+#define LEAT_POOL_OVER 0x4u  /* memory over the limit may be free */
+
 struct leat_pool {
 	struct leat_page_pool pub; /* first: the two are one object */
 
 	/* owner, or the lock's holder once the pool is closed */
-	uint32_t n_blocks;      /* with memory behind them */
-	uint32_t max_blocks;
-	uint32_t sweep;         /* block the cursor was last in */
-	uint32_t n_whole;       /* bits set in whole */
-	uint64_t *whole;        /* a bit per block: wholly free and not under the cursor */
-	uint32_t floor_blocks;
+	uint32_t n_blocks;         /* up to the last one with memory; any thread reads */
+	uint32_t sweep;            /* block the cursor was last in */
+	uint32_t n_whole;          /* bits set in whole */
+	uint32_t odd;              /* LEAT_POOL_*; atomic: any thread sets LEAT_POOL_LIMIT */
+	uint64_t *whole;           /* a bit per block: wholly free, not under the cursor, and the cursor may have it */
+	struct leat_block *blocks; /* descriptor of the first block */
+	uint64_t tick;             /* when now_ms was read, in the processor's ticks */
+	uint32_t now_ms;           /* CLOCK_MONOTONIC_COARSE, milliseconds, never 0 */
+	uint32_t n_aside;          /* bits set in aside */
+	uint64_t *aside;           /* a bit per block: wholly free, of another node than the pool's */
+	bool picky;                /* some blocks are not for the cursor: foreign or over the limit */
+	int32_t node;              /* memory is wanted there; any thread reads */
+	uint32_t n_foreign;        /* extents with memory of another node */
+	uint32_t limit_blocks;     /* no block from here on is cut; a multiple of an extent's */
+	uint32_t floor_pages;
+	uint32_t n_pages;          /* with memory; any thread reads */
+	uint32_t incomplete;       /* no extent below this one lacks memory */
+	struct leat_pool_extent *extent;
+	uint64_t *iova;            /* a block's address for the device; NULL: no map ops */
+	struct leat_order order;   /* of the next piece of memory; any thread reads */
 	uint64_t fail_nth;
-	uint64_t grows, recycled_blocks, partial_runs, alloc_failed; /* any thread reads */
+	/* any thread reads; granules, then counts */
+	uint64_t cut_new, cut_partial;
+	uint64_t slow, grows, shrinks, grow_failed, partial_runs, node_moves, alloc_failed;
+
+	/* any thread */
+	uint64_t limit; /* what leat_page_pool_set_limit() said: extents << 32 | floor in pages (atomic) */
 
 	/* constant */
+	uint32_t max_blocks;    /* of the range */
+	uint32_t low_water;     /* granules that must come back before a waiting owner is woken */
+	uint32_t min_order;     /* of a piece of memory */
 	struct leat_segment_range range;
 	struct leat_segment *segment;
+	const struct leat_page_pool_provider *provider;
+	void *provider_arg;
+	const struct leat_page_pool_map_ops *map;
+	void *map_arg;
 	void (*wake)(void *arg);
 	void *wake_arg;
 	char name[32];
@@ -93,6 +141,54 @@ void leat_pool_free(struct leat_pool *pool);
 /** Granules that somebody holds, or that are on their way back; not what the cursor has. */
 uint64_t leat_pool_outstanding(const struct leat_pool *pool);
 
+/** Granules that other threads have put and the owner has not yet taken in. *any*. */
+uint64_t leat_pool_returning(const struct leat_pool *pool);
+
+/** Gives the rest of the cursor's run back to its block. *owner*. */
+void leat_pool_uncut(struct leat_pool *pool);
+/** Takes notice of a wholly free block that is not for every cursor. *owner*. */
+void leat_pool_sort_block(struct leat_pool *pool, uint32_t idx);
+
+/**
+ * Asks for memory for at most @most pages (not below a block: a smaller wish counts as one), smaller sizes when that
+ * cannot be had. Returns whether there is some more. *owner*.
+ */
+bool leat_pool_grow(struct leat_pool *pool, uint32_t most);
+/** Moves one wholly free extent of another node to the pool's. Returns whether there was one. *owner*. */
+bool leat_pool_move_extent(struct leat_pool *pool);
+/** Acts on a new limit, and on what came back over the limit. *owner*. */
+void leat_pool_apply_limit(struct leat_pool *pool);
+/** Gives all memory back: nobody holds anything of it. The pool's end. */
+void leat_pool_release_all(struct leat_pool *pool);
+
+static inline uint64_t leat_pool_block_addr(const struct leat_pool *pool, uint32_t idx)
+{
+	return pool->pub.first + ((uint64_t)idx << LEAT_BLOCK_SHIFT);
+}
+
+/** Whether the memory of block @idx is of another node than the pool wants. */
+static inline bool leat_pool_is_foreign(const struct leat_pool *pool, uint32_t idx)
+{
+	return pool->node >= 0 && pool->extent[idx / LEAT_EXTENT_BLOCKS].node != pool->node;
+}
+
+/**
+ * Granules of block @idx, below n_blocks, that have memory, as bits of its mask: of these, those that are not free and
+ * not the cursor's are out. *any*.
+ */
+static inline uint64_t leat_pool_present(const struct leat_pool *pool, uint32_t idx)
+{
+	const struct leat_pool_extent *extent = &pool->extent[idx / LEAT_EXTENT_BLOCKS];
+	/* acquire: the free mask that is read next is not older; pairs with the release when memory is added */
+	uint32_t pages = __atomic_load_n(&extent->pages, __ATOMIC_ACQUIRE);
+	uint32_t first = idx % LEAT_EXTENT_BLOCKS * LEAT_BLOCK_PAGES;
+
+	if (pages <= first)
+		return 0;
+	pages -= first;
+	return leat_block_mask(0, (pages < LEAT_BLOCK_PAGES ? pages : LEAT_BLOCK_PAGES) * LEAT_PAGE_GRANULES);
+}
+
 /** Granules that the cursor has left, as another thread may see them: never more than a block. */
 static inline uint32_t leat_pool_cursor(const struct leat_pool *pool)
 {
@@ -105,11 +201,12 @@ static inline uint32_t leat_pool_cursor(const struct leat_pool *pool)
 /** Marks granules of @block free (owner, or the lock's holder). */
 static inline void leat_pool_free_granules(struct leat_pool *pool, struct leat_block *block, uint32_t bit, uint32_t n)
 {
-	uint64_t mask = leat_block_mask(bit, n);
+	uint64_t mask = leat_block_mask(bit, n), free = block->free;
 
-	LEAT_ASSERT(!(block->free & mask)); /* else: put twice */
-	block->free |= mask;
-	if (block->free == ~UINT64_C(0))
+	LEAT_ASSERT(!(free & mask)); /* else: put twice */
+	free |= mask;
+	__atomic_store_n(&block->free, free, __ATOMIC_RELAXED);
+	if (free == ~UINT64_C(0))
 		leat_page_pool_block_whole(&pool->pub, block);
 }
 
