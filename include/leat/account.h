@@ -8,7 +8,8 @@
  *           places and what came out. A state's size is the difference of two sums.
  *   tags    a *holder* is a name for a place in the program. It is written into the descriptor of a run's first
  *           granule: exactly where packets are parked, and at other hand-overs for the runs that begin a block (a
- *           sample: a test of the address, no load). A tag carries the page's cut_seq, so it ends with the buffer.
+ *           sample: a test of the address, no load). A tag ends when the memory is cut again, so that it never names
+ *           somebody for what is another packet's by now.
  *   ages    a page remembers when the cursor cut it.
  *
  * A report walks the free masks: granules that are not free and not under the cursor are out, the tags among them
@@ -22,12 +23,14 @@
 LEAT_BEGIN_DECLS
 
 /** Holders that can be told apart; 0 is nobody in particular. */
-#define LEAT_HOLDERS_MAX 256
+#define LEAT_HOLDERS_MAX 4096
 #define LEAT_HOLDER_NONE 0
+/** Bytes of a holder's name with the 0 at its end. */
+#define LEAT_HOLDER_NAME_MAX 64
 
 /**
- * Gives a name (31 bytes are kept) a number for the process's life; the same name gets the same number. Returns
- * LEAT_HOLDER_NONE when there are too many. *any*, control path.
+ * Gives a name (LEAT_HOLDER_NAME_MAX - 1 bytes are kept) a number for the process's life; the same name gets the same
+ * number. Returns LEAT_HOLDER_NONE when there are too many. *any*, control path.
  */
 LEAT_API uint16_t leat_holder_register(const char *name);
 /** The name; "unknown" for LEAT_HOLDER_NONE and for numbers not given out. *any*. */
@@ -46,13 +49,19 @@ struct leat_flow {
 	uint64_t out[LEAT_PLACES];
 };
 
-/** Counts @granules into or out of a place. *any*. */
+/**
+ * Counts @granules into or out of a place: once for a batch. References are counted: a run with two holders in rings
+ * counts twice. *any*.
+ */
 LEAT_API void leat_flow_in(enum leat_place place, uint64_t granules);
 LEAT_API void leat_flow_out(enum leat_place place, uint64_t granules);
 /** What is in a place now, granules of all pools of the process: exact when nobody moves anything. *any*. */
 LEAT_API uint64_t leat_flow_in_place(enum leat_place place);
 
-/** Writes @holder's tag for the run. *any* thread that holds it. */
+/**
+ * Writes @holder's tag for the run (nothing for LEAT_RUN_NONE); LEAT_HOLDER_NONE takes the tag away. *any* thread that
+ * holds it.
+ */
 LEAT_API void leat_run_tag(struct leat_run run, uint16_t holder);
 
 /** Says that @holder has the run now: recorded for a sample of runs, those that begin a block. *any*. */
@@ -67,28 +76,45 @@ static inline void leat_page_pool_hold(struct leat_run run, uint16_t holder)
 
 /** A packet is put where it may stay: recorded for each. **Borrows**. *any*. */
 LEAT_API void leat_page_pool_park(struct leat_run run, uint16_t holder);
-/** It is taken from there. *any*. */
+/** It is taken from there, by nobody in particular. *any*. */
 LEAT_API void leat_page_pool_unpark(struct leat_run run);
+
+enum leat_holder_kind {
+	LEAT_HOLDER_TAGGED,    /* runs with a holder's tag */
+	LEAT_HOLDER_DEVICE,    /* "its device": posted and not completed */
+	LEAT_HOLDER_RETURNING, /* "on the way back": put by other threads, not yet drained by the owner, and without a tag */
+	LEAT_HOLDER_UNKNOWN,   /* "unknown": the rest */
+};
 
 /** One line of a report: what one holder has of one pool. */
 struct leat_holder_report {
-	const char *pool;      /* valid during the call */
-	const char *holder;    /* "unknown": runs without a tag */
-	bool closed;           /* the pool was destroyed and waits for this */
-	uint64_t tagged;       /* runs with this holder's tag (count); 0 for unknown */
-	uint64_t granules;     /* unknown: granules out that no tag speaks of; else those of the tagged runs' pages' */
-	uint64_t oldest_ms;    /* time since the oldest of them was cut, milliseconds, at most */
-	uint64_t youngest_ms;
+	const char *pool;     /* valid during the call */
+	const char *holder;   /* a holder's name; or, without tags, what the kind says */
+	enum leat_holder_kind kind;
+	bool closed;          /* the pool was destroyed and waits for this */
+	uint64_t tagged;      /* runs with the holder's tag (count); 0 for the other kinds */
+	uint64_t granules;    /* in those runs, of each 255 at most; for the other kinds what no tag speaks of */
+	/* milliseconds, at most, since they were cut; goes round after 49 days. Without tags: of all that have none */
+	uint64_t oldest_ms, youngest_ms;
 };
 
 /**
  * Reports who holds buffers of @segment's pools that are out for @min_age_ms or longer (0: all): one call for each
- * pool and holder, the holder with the oldest first, "unknown" last. Buffers in a device's ring count as held by
- * their pool's name followed by "/device" when all that is out is posted. Pools must not be made or ended by @fn.
- * Exact when nobody moves anything, else a snapshot. *any*.
+ * pool and holder. First the tagged, the oldest first, then the other kinds in their order. Pools that were destroyed
+ * and wait for their buffers are among them. The granules of all lines without @min_age_ms add up to what is
+ * outstanding. What is on the way back counts under the name of who put it, if it has one: drain first to be rid of
+ * that (leat_net_outstanding() does). Exact when nobody moves anything, else a snapshot. A call walks all memory of the segment: for people
+ * who look for something, not for every second. *any*.
+ * Returns the number of lines; -ENOMEM: nothing was reported.
  */
-LEAT_API void leat_segment_report(struct leat_segment *segment, uint64_t min_age_ms,
-				  void (*fn)(const struct leat_holder_report *report, void *arg), void *arg);
+LEAT_API int leat_segment_report(struct leat_segment *segment, uint64_t min_age_ms,
+				 void (*fn)(const struct leat_holder_report *report, void *arg), void *arg);
+
+/**
+ * A line for people, without its end: "pool tap0.0: bridge br0: 3 runs tagged (12 granules), oldest 5.2 s".
+ * As snprintf(): at most @size bytes with the 0 at its end; returns the length it would have.
+ */
+LEAT_API int leat_holder_report_format(const struct leat_holder_report *report, char *buf, size_t size);
 
 LEAT_END_DECLS
 

@@ -77,7 +77,8 @@ struct leat_block {
 	int32_t refs[LEAT_BLOCK_PAGES];
 	/* written by the pool's owner only; others read it for reports (relaxed) */
 	uint64_t free LEAT_CACHELINE_ALIGNED; /* one bit per granule: 1 = free */
-	uint32_t cut_ms[LEAT_BLOCK_PAGES];    /* when the page was last cut, CLOCK_MONOTONIC_COARSE, ms; see account.h */
+	/* of a page with nothing out when it was cut last; what is cut from it later counts as that old, too. account.h */
+	uint32_t cut_ms[LEAT_BLOCK_PAGES];    /* when that was, CLOCK_MONOTONIC_COARSE, ms */
 	uint16_t cut_seq[LEAT_BLOCK_PAGES];   /* how often it was: tells a holder's tag from an older one */
 };
 LEAT_STATIC_ASSERT(sizeof(struct leat_block) == 2 * LEAT_CACHELINE, "block descriptor is two lines");
@@ -87,8 +88,7 @@ LEAT_STATIC_ASSERT(LEAT_BLOCK_SIZE >> LEAT_BLOCK_DESC_SHIFT == sizeof(struct lea
 struct leat_granule {
 	int32_t shares; /* of the run that begins here: holders beside the first (atomic) */
 	uint32_t packet[14];
-	uint16_t holder;     /* who was last seen with the run that begins here: see account.h (relaxed) */
-	uint16_t holder_seq; /* the page's cut_seq at that time (relaxed) */
+	uint32_t tag; /* who was last seen with the run that begins here: see account.h (relaxed) */
 };
 LEAT_STATIC_ASSERT(sizeof(struct leat_granule) == LEAT_CACHELINE, "granule descriptor is one line");
 LEAT_STATIC_ASSERT(LEAT_GRANULE_SIZE >> LEAT_GRANULE_DESC_SHIFT == sizeof(struct leat_granule), "found by shift");

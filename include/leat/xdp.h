@@ -110,8 +110,7 @@ struct leat_xdp_frame {
 	struct leat_pkt_meta meta;
 	uint16_t port;  /* where it came in */
 	uint16_t queue;
-	uint16_t holder; /* not part of the frame, either */
-	uint16_t holder_seq;
+	uint32_t tag; /* not part of the frame, either */
 };
 LEAT_STATIC_ASSERT(sizeof(struct leat_xdp_frame) == sizeof(struct leat_granule), "a frame is a granule's descriptor");
 
@@ -142,6 +141,17 @@ static inline struct leat_run leat_xdp_frame_run(const struct leat_xdp_frame *fr
 static inline uint32_t leat_xdp_frame_len(const struct leat_xdp_frame *frame)
 {
 	return frame->len + (frame->frags ? frame->frags->len : 0);
+}
+
+/** Bytes of memory in fragments and their list. */
+LEAT_API uint32_t leat_xdp_frags_truesize(const struct leat_xdp_frags *frags);
+
+/** Bytes of memory that a frame keeps. */
+static inline uint32_t leat_xdp_frame_truesize(const struct leat_xdp_frame *frame)
+{
+	uint32_t size = (frame->granules & LEAT_RUN_GRANULES_MAX) << LEAT_GRANULE_SHIFT;
+
+	return leat_unlikely(frame->frags != NULL) ? size + leat_xdp_frags_truesize(frame->frags) : size;
 }
 
 static inline uint32_t leat_xdp_buff_len(const struct leat_xdp_buff *xdp)

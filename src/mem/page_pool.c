@@ -25,6 +25,7 @@
 #include "mem/page_pool_internal.h"
 
 #include "base/clock.h"
+#include "mem/stamp.h"
 
 #define PARTIAL_MIN 16u /* granules: 8 KiB */
 #define PARTIAL_LOOK 16u
@@ -99,32 +100,13 @@ static inline uint32_t now_ms(struct leat_pool *pool)
 	return pool->now_ms;
 }
 
-/** One more in each of the four lanes, without a carry between them. */
-static inline void bump_lanes(uint64_t *seq)
-{
-	const uint64_t one = UINT64_C(0x0001000100010001), top = one << 15;
-	uint64_t old = *seq;
-
-	__atomic_store_n(seq, ((old & ~top) + one) ^ (old & top), __ATOMIC_RELAXED);
-}
-
 /** Stamps all pages of a block that was wholly free. */
-static inline void stamp_block(struct leat_pool *pool, struct leat_block *block)
+static inline void stamp_block(struct leat_pool *pool, struct leat_block *block, uint32_t idx)
 {
-	uint64_t *ms = (uint64_t *)(void *)block->cut_ms, *seq = (uint64_t *)(void *)block->cut_seq;
-	uint64_t both = (uint64_t)now_ms(pool) * UINT64_C(0x100000001);
-
 	if (leat_unlikely(!block->cut_ms[0]))
 		leat_count(&pool->cut_new, LEAT_BLOCK_GRANULES);
-	__atomic_store_n(&ms[0], both, __ATOMIC_RELAXED);
-	__atomic_store_n(&ms[1], both, __ATOMIC_RELAXED);
-	__atomic_store_n(&ms[2], both, __ATOMIC_RELAXED);
-	__atomic_store_n(&ms[3], both, __ATOMIC_RELAXED);
-	bump_lanes(&seq[0]);
-	bump_lanes(&seq[1]);
+	leat_block_stamp_whole(block, leat_pool_block_addr(pool, idx), now_ms(pool));
 }
-LEAT_STATIC_ASSERT(offsetof(struct leat_block, cut_ms) % 8 == 0 && offsetof(struct leat_block, cut_seq) % 8 == 0 &&
-		   LEAT_BLOCK_PAGES == 8, "stamps are written in words");
 
 /** Takes wholly free block @idx, whose bit in a bitmap is gone. */
 static inline void take_block(struct leat_pool *pool, uint32_t idx)
@@ -134,8 +116,8 @@ static inline void take_block(struct leat_pool *pool, uint32_t idx)
 	LEAT_ASSERT(!*(const uint64_t *)(const void *)block->chunk); /* else: a page_frag_cache cut it and left marks */
 	if (leat_unlikely(block->flags)) /* a line that is read by many is written only when it must */
 		__atomic_store_n(&block->flags, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&block->free, 0, __ATOMIC_RELAXED);
-	stamp_block(pool, block);
+	stamp_block(pool, block, idx);
+	__atomic_store_n(&block->free, 0, __ATOMIC_RELEASE); /* the stamps are seen by who sees that it is cut: account.c */
 	pool->sweep = idx;
 	leat_count(&pool->pub.counts.cut, LEAT_BLOCK_GRANULES);
 }
@@ -160,17 +142,9 @@ static inline void point_at(struct leat_pool *pool, uint32_t idx)
 static void cut_run(struct leat_pool *pool, uint32_t idx, uint32_t bit, uint32_t n)
 {
 	struct leat_block *block = &pool->blocks[idx];
-	uint64_t mask = leat_block_mask(bit, n), free = block->free;
-	uint32_t ms = now_ms(pool), page;
 
-	for (page = bit / LEAT_PAGE_GRANULES; page <= (bit + n - 1) / LEAT_PAGE_GRANULES; page++) {
-		uint64_t others = UINT64_C(0xff) << page * LEAT_PAGE_GRANULES & ~free;
-
-		if (!others) /* else: what is still out of it is older, and its age is what counts */
-			__atomic_store_n(&block->cut_ms[page], ms, __ATOMIC_RELAXED);
-		__atomic_store_n(&block->cut_seq[page], (uint16_t)(block->cut_seq[page] + 1), __ATOMIC_RELAXED);
-	}
-	__atomic_store_n(&block->free, free & ~mask, __ATOMIC_RELAXED);
+	leat_block_stamp(block, leat_pool_block_addr(pool, idx), bit, n, now_ms(pool));
+	__atomic_store_n(&block->free, block->free & ~leat_block_mask(bit, n), __ATOMIC_RELEASE); /* as above */
 	pool->sweep = idx;
 	leat_page_pool_move(&pool->pub, leat_pool_block_addr(pool, idx) + ((uint64_t)bit << LEAT_GRANULE_SHIFT));
 	__atomic_store_n(&pool->pub.end, pool->pub.cur + ((uint64_t)n << LEAT_GRANULE_SHIFT), __ATOMIC_RELAXED);

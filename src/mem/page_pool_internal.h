@@ -7,6 +7,7 @@
  * pool_life.c      making a pool, its counters, its memory at the end
  * remote_return.c  what other threads put, and the end of a pool
  * run.c            the puts that the inline path does not take, and sharing
+ * account.c        who holds what, and since when
  */
 #ifndef LEAT_MEM_PAGE_POOL_INTERNAL_H
 #define LEAT_MEM_PAGE_POOL_INTERNAL_H
@@ -36,6 +37,8 @@ struct leat_return_ring {
 	uint32_t next_head; /* words written */
 	uint32_t mask;      /* room less one; constant */
 	size_t size;        /* bytes of this mapping; constant */
+	uint64_t granules;      /* published (atomic; any thread reads) */
+	uint64_t next_granules; /* written */
 	/* written by the owner, after the pool is closed by who holds its lock */
 	uint32_t tail LEAT_CACHELINE_ALIGNED;
 	uint32_t word[] LEAT_CACHELINE_ALIGNED;
@@ -140,9 +143,20 @@ void leat_pool_try_end(struct leat_pool *pool);
 void leat_pool_free(struct leat_pool *pool);
 /** Granules that somebody holds, or that are on their way back; not what the cursor has. */
 uint64_t leat_pool_outstanding(const struct leat_pool *pool);
-
-/** Granules that other threads have put and the owner has not yet taken in. *any*. */
+/** Granules that other threads have published and the owner has not drained. *any*. */
 uint64_t leat_pool_returning(const struct leat_pool *pool);
+
+/** Says in @stats where what is outstanding is; stats->outstanding is set. */
+void leat_pool_split(const struct leat_pool *pool, struct leat_page_pool_stats *stats);
+
+/** Granules posted to a device and not completed. */
+static inline uint64_t leat_pool_device(const struct leat_pool *pool)
+{
+	uint64_t completed = __atomic_load_n(&pool->pub.counts.completed, __ATOMIC_RELAXED);
+	uint64_t posted = __atomic_load_n(&pool->pub.counts.posted, __ATOMIC_RELAXED);
+
+	return posted > completed ? posted - completed : 0;
+}
 
 /** Gives the rest of the cursor's run back to its block. *owner*. */
 void leat_pool_uncut(struct leat_pool *pool);

@@ -38,15 +38,13 @@ static int check_opts(struct leat_page_pool_opts *own, const struct leat_page_po
 /** What the options say, and what does not depend on where the pool's addresses are. */
 static void set_opts(struct leat_pool *pool, const struct leat_page_pool_opts *own)
 {
-	uint64_t low_water = (own->low_water + LEAT_GRANULE_SIZE - 1) >> LEAT_GRANULE_SHIFT;
+	uint64_t low_water = own->low_water < own->limit_max ? own->low_water : own->limit_max;
 
 	pool->max_blocks = (uint32_t)(own->limit_max >> LEAT_BLOCK_SHIFT);
 	pool->range.extents = pool->max_blocks / LEAT_EXTENT_BLOCKS;
 	pool->sweep = pool->max_blocks - 1;
 	pool->node = -1;
-	pool->low_water = low_water < UINT32_MAX ? (uint32_t)low_water : UINT32_MAX;
-	if (!pool->low_water)
-		pool->low_water = 1;
+	pool->low_water = LEAT_GRANULES(low_water); /* 0: one, see leat_page_pool_wait_prepare() */
 	pool->wake = own->wake;
 	pool->wake_arg = own->wake_arg;
 	pool->provider = own->provider;
@@ -151,12 +149,6 @@ void leat_pool_free(struct leat_pool *pool)
 
 /* ---- counters ---- */
 
-uint64_t __attribute__((weak)) leat_pool_returning(const struct leat_pool *pool)
-{
-	(void)pool;
-	return 0;
-}
-
 static uint64_t read_count(const uint64_t *count)
 {
 	return __atomic_load_n(count, __ATOMIC_RELAXED);
@@ -191,9 +183,7 @@ void leat_page_pool_stats(const struct leat_page_pool *pub, struct leat_page_poo
 	stats->cursor = leat_pool_cursor(pool);
 	stats->outstanding = difference(cut, stats->direct + stats->remote + stats->uncut + stats->cursor);
 	stats->alloc = stats->direct + stats->remote + stats->outstanding;
-	stats->device = difference(read_count(&pub->counts.posted), read_count(&pub->counts.completed));
-	stats->returning = leat_pool_returning(pool);
-	stats->held = difference(stats->outstanding, stats->device + stats->returning);
+	leat_pool_split(pool, stats);
 	stats->cut_new = read_count(&pool->cut_new);
 	stats->cut_partial = read_count(&pool->cut_partial);
 	stats->cut_recycled = difference(cut, stats->cut_new + stats->cut_partial);

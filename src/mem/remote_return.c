@@ -18,10 +18,35 @@
  * membarrier(2), which is a full fence on every running thread of the process. Where the system has no membarrier
  * both sides use a sequentially consistent fence.
  *
- * A returner that sees *waiting* calls the pool's wake function, once. One that sees *closed* takes the pool's lock,
- * reads the rings as the owner would, and ends the pool if nothing is out. A pool may therefore end between a thread's
- * release store and its look at *closed*: that is why pools live in memory that is used for pools only (a late look
- * finds 0, or a pool that is closed by now and gets its rings read once more, which is harmless).
+ * Waiting. *waiting* counts down the granules that must come back before the owner is woken:
+ *
+ *   owner:    waiting = need; heavy fence; read every ring, subtract what came; at 0: do not sleep
+ *   returner: head = n; light fence; waiting seen set: subtract the granules of this publication; at 0: wake
+ *
+ * Both subtract by compare-exchange and stop at 0, so one of them takes it there, once for each time it was set; when
+ * that is the owner he does not sleep, when it is a returner it calls the pool's wake function.
+ *
+ * The owner never sleeps for ever. Each granule that was out when *waiting* was set comes back by a publication that had
+ * not been drained by then, made before or after. Either the owner's drain sees that publication, or its returner sees
+ * *waiting* as it was set or has become since: so each is subtracted at least once, and after at most *need* granules
+ * *waiting* is 0. Several cases of this:
+ *   - need is at most what is out and not posted to a device, so that much comes back, however large low_water is. What
+ *     a device has comes back by the owner, who is then awake. When nothing is out need is 1 and nobody will wake: the owner has a timer
+ *     (STARVED_RETRY_NS in netdev/worker.c).
+ *   - A publication that both see is subtracted twice, and so is one that was drained before *waiting* was set and whose
+ *     returner looks late: the owner is woken early and finds less than he wanted, which is harmless.
+ *   - The owner must not stop at 1 when his own subtraction would reach 0: those who return the rest may have looked
+ *     before. (They saw 0, and he saw their words.)
+ *   - What the owner puts directly is not subtracted. He is awake then, and prepares again before he sleeps, which sets
+ *     *waiting* from what is out now. A returner's subtraction that this overwrites was made after its words were
+ *     published and before *waiting* was set, so the drain that follows sees the words.
+ *   - Destroy clears *waiting* and lets those finish who are inside wake; from then on no wake is called or missed. A
+ *     returner that looks so late that the memory is another pool's subtracts there, once: that owner is woken early.
+ *
+ * A returner that sees *closed* takes the pool's lock, reads the rings as the owner would, and ends the pool if nothing
+ * is out. A pool may therefore end between a thread's release store and its look at *closed*: that is why pools live in
+ * memory that is used for pools only (a late look finds 0, or a pool that is closed by now and gets its rings read once
+ * more, which is harmless).
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -158,34 +183,53 @@ static inline void returner_write(struct leat_returner *r)
 {
 	struct leat_return_ring *ring = r->ring;
 
-	if (r->n)
+	if (r->n) {
 		ring->word[ring->next_head++ & ring->mask] = r->first << 6 | (r->n - 1);
+		ring->next_granules += r->n;
+	}
 	r->n = 0;
 }
 
-static LEAT_COLD void closed_or_waiting(struct leat_pool *pool)
+/** Subtracts @granules from what the owner waits for, down to 0. Whether this took it there. */
+static bool came_back(struct leat_page_pool *pool, uint64_t granules)
 {
-	/* counted before the exchange: destroy waits for it after it has cleared *waiting* */
+	uint32_t waiting = __atomic_load_n(&pool->waiting, __ATOMIC_RELAXED), left;
+
+	do {
+		if (!waiting)
+			return false;
+		left = granules < waiting ? waiting - (uint32_t)granules : 0;
+	} while (!__atomic_compare_exchange_n(&pool->waiting, &waiting, left, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	return !left;
+}
+
+static LEAT_COLD void closed_or_waiting(struct leat_pool *pool, uint64_t granules)
+{
+	/* counted before the subtraction: destroy waits for it after it has cleared *waiting* */
 	__atomic_fetch_add(&pool->waking, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_exchange_n(&pool->pub.waiting, 0, __ATOMIC_SEQ_CST) && pool->wake)
+	if (came_back(&pool->pub, granules) && pool->wake)
 		pool->wake(pool->wake_arg);
 	__atomic_fetch_sub(&pool->waking, 1, __ATOMIC_SEQ_CST);
-	leat_pool_try_end(pool);
+	if (__atomic_load_n(&pool->pub.closed, __ATOMIC_RELAXED)) /* not any more: somebody else has ended it */
+		leat_pool_try_end(pool);
 }
 
 void leat_returner_flush(struct leat_returner *r)
 {
 	struct leat_page_pool *pool = r->pool;
 	struct leat_return_ring *ring = r->ring;
+	uint64_t bell, granules, before;
 	unsigned int id;
-	uint64_t bell;
 
 	if (!pool)
 		return;
 	returner_write(r);
+	granules = ring->next_granules;
+	before = ring->granules;
 	id = ring == pool->ring[0] ? 0 : r->thread->id;
 	bell = UINT64_C(1) << id;
 	r->pool = NULL;
+	__atomic_store_n(&ring->granules, granules, __ATOMIC_RELAXED);
 	/* pairs with the acquire in drain_ring(); from here on the pool may end under us, but not its memory */
 	__atomic_store_n(&ring->head, ring->next_head, __ATOMIC_RELEASE);
 	if (leat_unlikely(!id))
@@ -195,7 +239,7 @@ void leat_returner_flush(struct leat_returner *r)
 	fence_light(); /* pairs with fence_heavy() in close and wait_prepare */
 	if (leat_unlikely(__atomic_load_n(&pool->closed, __ATOMIC_RELAXED) |
 			  __atomic_load_n(&pool->waiting, __ATOMIC_RELAXED)))
-		closed_or_waiting(leat_pool_of(pool));
+		closed_or_waiting(leat_pool_of(pool), granules - before);
 }
 
 void leat_returner_add(struct leat_returner *r, struct leat_page_pool *pool, uint32_t first, uint32_t n)
@@ -260,14 +304,39 @@ uint64_t leat_page_pool_drain(struct leat_page_pool *pub)
 	return total;
 }
 
+uint64_t leat_pool_returning(const struct leat_pool *pool)
+{
+	/* before the rings: what was drained meanwhile only makes the difference larger */
+	uint64_t drained = __atomic_load_n(&pool->pub.counts.remote, __ATOMIC_ACQUIRE), published = 0;
+	unsigned int id;
+
+	for (id = 0; id < LEAT_THREADS_MAX; id++) {
+		/* pairs with the release in returner_open() */
+		const struct leat_return_ring *ring = __atomic_load_n(&pool->pub.ring[id], __ATOMIC_ACQUIRE);
+
+		if (ring)
+			published += __atomic_load_n(&ring->granules, __ATOMIC_RELAXED);
+	}
+	return published > drained ? published - drained : 0;
+}
+
+/** Granules to wait for: at least 1, at most what can come back by a ring. */
+static uint32_t granules_to_wait_for(const struct leat_pool *pool)
+{
+	uint64_t out = leat_pool_outstanding(pool), device = leat_pool_device(pool);
+	uint64_t need = pool->low_water;
+
+	out = out > device ? out - device : 0;
+	need = need < out ? need : out;
+	return need ? (uint32_t)need : 1;
+}
+
 bool leat_page_pool_wait_prepare(struct leat_page_pool *pub)
 {
-	__atomic_store_n(&pub->waiting, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&pub->waiting, granules_to_wait_for(leat_pool_of(pub)), __ATOMIC_RELEASE);
 	fence_heavy(); /* pairs with fence_light() in leat_returner_flush() */
-	if (!leat_page_pool_drain(pub))
-		return false;
-	__atomic_store_n(&pub->waiting, 0, __ATOMIC_RELAXED);
-	return true;
+	came_back(pub, leat_page_pool_drain(pub));
+	return !__atomic_load_n(&pub->waiting, __ATOMIC_RELAXED);
 }
 
 /* ---- the end ---- */

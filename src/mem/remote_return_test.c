@@ -657,8 +657,11 @@ static void wait_for_memory(struct leat_page_pool *pool, sem_t *sem, unsigned in
 	++*slept;
 }
 
-/** @n returners give back one by one what an owner, who has one extent, sends; he sleeps when he has nothing. */
-static void sleep_and_be_woken(unsigned int n, unsigned int sleeps)
+/**
+ * @n returners give back one by one what an owner, who has one extent, sends; he sleeps when he has nothing, until
+ * @low_water bytes are back.
+ */
+static void sleep_and_be_woken(unsigned int n, unsigned int sleeps, uint64_t low_water)
 {
 	struct leat_page_pool_opts opts = { .size = sizeof(opts), .limit = EXTENT, .wake = wake };
 	unsigned int slept = 0, i = 0;
@@ -670,6 +673,7 @@ static void sleep_and_be_woken(unsigned int n, unsigned int sleeps)
 	sem_init(&sem, 0, 0);
 	test_mem_open(&mem, EXTENT);
 	opts.wake_arg = &sem;
+	opts.low_water = low_water;
 	assert_int_equal(leat_page_pool_create(mem.segment, &opts, &pool), 0);
 	leat_page_pool_own(pool);
 	returners_start(n);
@@ -689,8 +693,10 @@ static void sleep_and_be_woken(unsigned int n, unsigned int sleeps)
 static void no_wake_up_is_lost(void **state)
 {
 	(void)state;
-	sleep_and_be_woken(1, TEST_ROUNDS(2500u));
-	sleep_and_be_woken(3, TEST_ROUNDS(8000u));
+	sleep_and_be_woken(1, TEST_ROUNDS(2500u), 0);
+	sleep_and_be_woken(3, TEST_ROUNDS(8000u), 0);
+	sleep_and_be_woken(3, TEST_ROUNDS(2000u), 3 * LEAT_BLOCK_SIZE);
+	sleep_and_be_woken(2, TEST_ROUNDS(500u), UINT64_MAX); /* all that is out */
 }
 
 /** What a wake function that takes its time counts. */
@@ -766,7 +772,8 @@ static void no_wake_up_is_lost_without_membarrier(void **state)
 	assert_true(pid >= 0);
 	if (!pid) {
 		LEAT_ASSERT(forbid_membarrier());
-		sleep_and_be_woken(2, TEST_ROUNDS(100000u));
+		sleep_and_be_woken(2, TEST_ROUNDS(40000u), 0);
+		sleep_and_be_woken(2, TEST_ROUNDS(10000u), 2 * LEAT_BLOCK_SIZE);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);

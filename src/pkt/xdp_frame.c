@@ -58,6 +58,15 @@ int leat_xdp_adjust_meta(struct leat_xdp_buff *xdp, int delta)
 
 /* ---- fragments ---- */
 
+uint32_t leat_xdp_frags_truesize(const struct leat_xdp_frags *frags)
+{
+	uint32_t i, size = leat_run_size(frags->self);
+
+	for (i = 0; i < frags->n; i++)
+		size += leat_run_size(frags->frag[i].run);
+	return size;
+}
+
 struct leat_xdp_frags *leat_xdp_frags_alloc(struct leat_page_pool *objs)
 {
 	struct leat_run self = leat_page_pool_alloc(objs, 1);
