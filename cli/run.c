@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <leat/account.h>
 #include <leat/param.h>
 #include <poll.h>
 #include <pthread.h>
@@ -327,6 +328,15 @@ static bool traffic_moved(struct run *run)
 	return sum.rx && sum.tx > sum.inner_rx + sum.stopped;
 }
 
+static void print_holder(const struct leat_holder_report *report, void *arg)
+{
+	char line[256];
+
+	(void)arg;
+	leat_holder_report_format(report, line, sizeof(line));
+	fprintf(stderr, "leat: %s\n", line);
+}
+
 /* Says what was wrong with the run, and returns the highest code that applies. */
 static int judge(struct run *run, uint64_t outstanding)
 {
@@ -342,6 +352,7 @@ static int judge(struct run *run, uint64_t outstanding)
 	}
 	if (outstanding) {
 		fputs("leat: buffers are outstanding: this is a leak, please report it\n", stderr);
+		leat_segment_report(leat_net_segment(leat_datapath_net(run->dp)), 0, print_holder, NULL);
 		code = EXIT_LEAK;
 	}
 	return code;

@@ -141,6 +141,7 @@ typedef void leat_rx_handler_fn(void *arg, struct leat_worker *worker, struct le
 struct leat_rx_handler {
 	leat_rx_handler_fn *fn;
 	void *arg;
+	uint16_t holder; /* what reports of packet memory call it: account.h */
 };
 
 struct leat_netdev {
@@ -200,6 +201,9 @@ LEAT_API struct leat_txq *leat_netdev_txq(struct leat_netdev *dev, const struct 
 
 /** Sends a port's PASS traffic to @fn; NULL: nowhere. Waits for a grace period. Returns 0 or -ENOMEM. *control*. */
 LEAT_API int leat_netdev_set_rx_handler(struct leat_netdev *dev, leat_rx_handler_fn *fn, void *arg);
+/** The same with a name for reports of packet memory ("bridge br0"); NULL: "rx handler of PORT", as above. */
+LEAT_API int leat_netdev_set_rx_handler_as(struct leat_netdev *dev, leat_rx_handler_fn *fn, void *arg,
+					   const char *name);
 
 /**
  * Says that a source has ended (@error 0), or that a port has failed by an error, which is logged. *worker*, and

@@ -264,6 +264,7 @@ static unsigned int ports_find(const struct leat_bridge *bridge, const struct le
 int leat_bridge_add_port(struct leat_bridge *bridge, struct leat_netdev *dev)
 {
 	unsigned int slot = ports_find(bridge, NULL);
+	char name[sizeof(bridge->name) + sizeof("bridge ")];
 	int err;
 
 	if (dev->rx_handler)
@@ -271,7 +272,8 @@ int leat_bridge_add_port(struct leat_bridge *bridge, struct leat_netdev *dev)
 	if (slot == LEAT_BRIDGE_PORTS_MAX)
 		return -ENOSPC;
 	ports_publish(bridge, slot, dev);
-	err = leat_netdev_set_rx_handler(dev, bridge_rx, &bridge->port[slot]);
+	snprintf(name, sizeof(name), "bridge %s", bridge->name);
+	err = leat_netdev_set_rx_handler_as(dev, bridge_rx, &bridge->port[slot], name);
 	if (err)
 		ports_publish(bridge, slot, NULL);
 	return err;

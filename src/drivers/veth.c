@@ -10,7 +10,9 @@
  * not joined yet.
  */
 #include <errno.h>
+#include <leat/account.h>
 #include <leat/driver.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory_why.h"
@@ -47,8 +49,34 @@ struct veth {
 	struct leat_netdev *peer; /* NULL until linked */
 	char peer_name[LEAT_PORT_NAME_MAX];
 	uint32_t ring_size;
+	uint16_t holder; /* the rings, in reports of packet memory */
 	struct leat_ptr_ring *ring[LEAT_QUEUES_MAX]; /* what this port receives, by receive queue */
 };
+
+/* ---- entries ---- */
+
+static struct leat_skb *entry_skb(uintptr_t entry)
+{
+	return (struct leat_skb *)(entry & ~IS_SKB);
+}
+
+/** Bytes of memory that an entry keeps. */
+static inline uint32_t entry_truesize(uintptr_t entry)
+{
+	if (entry & IS_SKB)
+		return entry_skb(entry)->truesize;
+	return leat_xdp_frame_truesize((struct leat_xdp_frame *)entry);
+}
+
+static inline void entry_hold(uintptr_t entry, uint16_t holder)
+{
+	if (entry & IS_SKB) {
+		leat_page_pool_hold(entry_skb(entry)->self, holder);
+		leat_page_pool_hold(entry_skb(entry)->head, holder);
+	} else {
+		leat_page_pool_hold(leat_xdp_frame_run((struct leat_xdp_frame *)entry), holder);
+	}
+}
 
 /* ---- receive ---- */
 
@@ -56,6 +84,7 @@ static int veth_poll(struct leat_napi *napi, int budget)
 {
 	struct veth *veth = napi->dev->priv;
 	uintptr_t entries[LEAT_NAPI_BUDGET];
+	uint64_t bytes = 0;
 	struct leat_rx rx;
 	uint32_t i, n;
 
@@ -64,12 +93,14 @@ static int veth_poll(struct leat_napi *napi, int budget)
 		return 0;
 	leat_rx_begin(&rx, napi);
 	for (i = 0; i < n; i++) {
+		bytes += entry_truesize(entries[i]);
 		if (entries[i] & IS_SKB)
-			leat_rx_skb(&rx, (struct leat_skb *)(entries[i] & ~IS_SKB));
+			leat_rx_skb(&rx, entry_skb(entries[i]));
 		else
 			leat_rx_frame(&rx, (struct leat_xdp_frame *)entries[i]);
 	}
 	leat_rx_end(&rx);
+	leat_flow_out(LEAT_PLACE_RING, bytes >> LEAT_GRANULE_SHIFT);
 	return (int)n;
 }
 
@@ -80,6 +111,7 @@ static int veth_send(struct leat_netdev *dev, unsigned int txq, void *const *ent
 {
 	struct veth *veth = dev->priv, *to = veth->peer->priv;
 	struct leat_ptr_ring *ring;
+	uint64_t bytes = 0;
 	uint32_t i;
 
 	/* pairs with leat_netdev_open(): the ring is there */
@@ -87,8 +119,14 @@ static int veth_send(struct leat_netdev *dev, unsigned int txq, void *const *ent
 		return -ENETDOWN;
 	ring = to->ring[txq];
 	n = leat_ptr_ring_room(ring, n);
-	for (i = 0; i < n; i++)
-		leat_ptr_ring_write(ring, i, (uintptr_t)entries[i] | tag);
+	for (i = 0; i < n; i++) {
+		uintptr_t entry = (uintptr_t)entries[i] | tag;
+
+		bytes += entry_truesize(entry);
+		entry_hold(entry, to->holder);
+		leat_ptr_ring_write(ring, i, entry);
+	}
+	leat_flow_in(LEAT_PLACE_RING, bytes >> LEAT_GRANULE_SHIFT); /* before somebody can count it out */
 	leat_ptr_ring_publish(ring, n);
 	leat_napi_schedule(&veth->peer->napi[txq]);
 	return (int)n;
@@ -138,8 +176,9 @@ static void drop_queued(struct leat_napi *napi, struct leat_ptr_ring *ring)
 	uintptr_t entry;
 
 	while (leat_ptr_ring_take(ring, &entry, 1)) {
+		leat_flow_out(LEAT_PLACE_RING, entry_truesize(entry) >> LEAT_GRANULE_SHIFT);
 		if (entry & IS_SKB)
-			leat_skb_free((struct leat_skb *)(entry & ~IS_SKB));
+			leat_skb_free(entry_skb(entry));
 		else
 			leat_xdp_return_frame((struct leat_xdp_frame *)entry);
 		leat_rxq_drop(napi, LEAT_DROP_STOPPED, 1);
@@ -165,9 +204,12 @@ static int veth_open(struct leat_netdev *dev, struct leat_diag *diag)
 	struct veth *veth = dev->priv;
 	unsigned int i;
 	int err = veth->peer ? 0 : veth_link(dev, diag);
+	char name[LEAT_HOLDER_NAME_MAX];
 
 	if (err)
 		return err;
+	snprintf(name, sizeof(name), "port %s ring", dev->name);
+	veth->holder = leat_holder_register(name);
 	for (i = 0; !err && i < dev->n_rxq; i++) {
 		err = leat_napi_pool_create(&dev->napi[i], 0);
 		if (err)

@@ -6,6 +6,7 @@
  * does not accept is freed and counted here, so that no caller can forget it.
  */
 #include <errno.h>
+#include <leat/account.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -219,15 +220,23 @@ void leat_netdev_finish(struct leat_netdev *dev, int error, const char *what)
 
 int leat_netdev_set_rx_handler(struct leat_netdev *dev, leat_rx_handler_fn *fn, void *arg)
 {
+	return leat_netdev_set_rx_handler_as(dev, fn, arg, NULL);
+}
+
+int leat_netdev_set_rx_handler_as(struct leat_netdev *dev, leat_rx_handler_fn *fn, void *arg, const char *name)
+{
 	struct leat_rx_handler *handler = NULL;
 	const struct leat_rx_handler *old = dev->rx_handler;
+	char own_name[LEAT_HOLDER_NAME_MAX];
 
 	if (fn) {
 		handler = leat_heap_zalloc(sizeof(*handler));
 		if (!handler)
 			return -ENOMEM;
+		snprintf(own_name, sizeof(own_name), "rx handler of %s", dev->name);
 		handler->fn = fn;
 		handler->arg = arg;
+		handler->holder = leat_holder_register(name ? name : own_name);
 	}
 	__atomic_store_n(&dev->rx_handler, handler, __ATOMIC_SEQ_CST); /* pairs with leat_rx_begin() */
 	leat_net_synchronize(dev->net);
