@@ -58,7 +58,7 @@ enum leat_bpf_region {
 struct leat_bpf_aux {
 	uint8_t region;     /* enum leat_bpf_region */
 	uint8_t ctx_load;   /* 1 + offset/4 of the xdp_md member that this load reads; 0: not from the context */
-	bool proven;        /* the engine need not check (later) */
+	bool proven;        /* of a memory access, of a helper's memory arguments: the engine need not check */
 	bool reached;       /* on some path */
 	int32_t map;        /* REGION_MAP, and helper calls on a map that is the same on all paths: its number; else -1 */
 	/**

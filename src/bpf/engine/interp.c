@@ -134,8 +134,10 @@ static bool call_checked(struct leat_bpf_run *run, const struct leat_bpf_op *op,
 	uint64_t args[5] = { reg[1], reg[2], reg[3], reg[4], reg[5] }, fuel;
 
 	*reason = LEAT_BPF_TRAP_HELPER;
-	if (!leat_bpf_helper_args_ok(run, aux_of(run, op), helper, args, &fuel))
+	if (!leat_bpf_helper_args_ok(run, aux_of(run, op), helper, args, &fuel)) {
+		LEAT_PROVEN(!aux_of(run, op)->proven);
 		return false;
+	}
 	*reason = LEAT_BPF_TRAP_FUEL;
 	if (!burn(run, fuel))
 		return false;
@@ -423,6 +425,7 @@ LD64_BTF:
 UNREACHED:
 	LEAT_PROVEN(!"the verifier said that this is never reached");
 outside:
+	LEAT_PROVEN(!aux_of(run, op)->proven);
 	reason = LEAT_BPF_TRAP_ACCESS;
 	goto trap;
 no_fuel:

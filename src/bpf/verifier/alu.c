@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * alu.c: what arithmetic makes of registers, and what a conditional jump tells of them. *control*.
+ * alu.c: what arithmetic makes of registers. *control*.
  *
- * Numbers are known or not; there are no ranges yet. Pointers may be moved by numbers where it makes sense to read
+ * Of numbers, ranges are known (range.h). Pointers may be moved by numbers where it makes sense to read
  * there; two pointers may be subtracted, and then give a number. Maps, functions, the context, the end of the packet
  * and what may be null cannot be moved.
  */
@@ -11,66 +11,33 @@
 #include <errno.h>
 
 #define FAR (1 << 29) /* a pointer that is moved further is at an unknown distance */
-#define NEAR 4096
 
 /* ---- numbers ---- */
 
-/** The result of operation @code (BPF_OP) on known numbers; false where we do not know. */
-static bool fold64(uint8_t code, uint64_t a, uint64_t b, uint64_t *out)
+/** An operation on 32 bits sees the lower halves and leaves zeros above. */
+static struct leat_range lower(struct leat_range r)
 {
-	switch (code) {
-	case BPF_ADD:
-		*out = a + b;
-		return true;
-	case BPF_SUB:
-		*out = a - b;
-		return true;
-	case BPF_MUL:
-		*out = a * b;
-		return true;
-	case BPF_OR:
-		*out = a | b;
-		return true;
-	case BPF_AND:
-		*out = a & b;
-		return true;
-	case BPF_XOR:
-		*out = a ^ b;
-		return true;
-	case BPF_LSH:
-		*out = a << (b & 63);
-		return true;
-	case BPF_RSH:
-		*out = a >> (b & 63);
-		return true;
-	case BPF_ARSH:
-		*out = (uint64_t)((int64_t)a >> (b & 63));
-		return true;
-	default:
-		return false;
-	}
+	return leat_range_narrow(r, 32, 64);
 }
 
-static bool fold(uint8_t code, bool is32, uint64_t a, uint64_t b, uint64_t *out)
+static struct leat_range range_op(const struct bpf_insn *insn, struct leat_range a, struct leat_range b)
 {
-	if (!is32)
-		return fold64(code, a, b, out);
-	if (code == BPF_ARSH)
-		*out = (uint64_t)((int32_t)(uint32_t)a >> (b & 31));
-	else if (!fold64(code, (uint32_t)a, code == BPF_LSH || code == BPF_RSH ? b & 31 : (uint32_t)b, out))
-		return false;
-	*out = (uint32_t)*out;
-	return true;
+	if (insn->off) /* signed division is not worked out */
+		return leat_insn_is32(insn) ? leat_range_between(0, UINT32_MAX, 64) : leat_range_any(64);
+	if (!leat_insn_is32(insn))
+		return leat_range_op(BPF_OP(insn->code), a, b, 64);
+	return leat_range_zero_extend(leat_range_op(BPF_OP(insn->code), lower(a), lower(b), 32), 32, 64);
+}
+
+/** What is known of a pointer when it is taken for a number: nothing. */
+static struct leat_range range_of(const struct leat_vreg *reg)
+{
+	return reg->kind == LEAT_KIND_NUMBER ? reg->range : leat_range_any(64);
 }
 
 static struct leat_vreg number_op(const struct bpf_insn *insn, const struct leat_vreg *dst, const struct leat_vreg *src)
 {
-	uint64_t out;
-
-	if (dst->known && src->known && dst->kind == LEAT_KIND_NUMBER && src->kind == LEAT_KIND_NUMBER &&
-	    fold(BPF_OP(insn->code), leat_insn_is32(insn), (uint64_t)dst->value, (uint64_t)src->value, &out))
-		return leat_vconst((int64_t)out);
-	return leat_vnumber();
+	return leat_vrange(range_op(insn, range_of(dst), range_of(src)));
 }
 
 /* ---- pointers ---- */
@@ -80,6 +47,29 @@ static bool can_move(uint8_t kind)
 	return kind == LEAT_KIND_PACKET || kind == LEAT_KIND_META || kind == LEAT_KIND_STACK ||
 	       kind == LEAT_KIND_VALUE || kind == LEAT_KIND_RECORD || kind == LEAT_KIND_STALE ||
 	       kind == LEAT_KIND_RELEASED;
+}
+
+/** From here on it is not known where @ptr points to. */
+static void lose_place(struct leat_verifier *v, struct leat_vreg *ptr)
+{
+	ptr->known = false;
+	ptr->value = 0;
+	ptr->range = leat_range_any(64);
+	if (ptr->kind == LEAT_KIND_PACKET || ptr->kind == LEAT_KIND_META) {
+		ptr->base = ++v->next_id;
+		ptr->room = 0;
+	}
+}
+
+/** The unknown part of @ptr's place is another one, and nothing is proven about it. */
+static void move_unknown(struct leat_verifier *v, struct leat_vreg *ptr, const struct leat_vreg *by, bool back)
+{
+	struct leat_range range = leat_range_op(back ? BPF_SUB : BPF_ADD, ptr->range, by->range, 64);
+	int64_t value = ptr->value;
+
+	lose_place(v, ptr);
+	ptr->value = value;
+	ptr->range = range;
 }
 
 /** @ptr moved by @by, a number. */
@@ -95,12 +85,12 @@ static int move_pointer(struct leat_verifier *v, unsigned int regs, const struct
 	if (!can_move(ptr->kind))
 		return leat_verify_refuse(v, v->state->pc, regs, "%s cannot be added to or subtracted from",
 					  leat_kind_name(ptr->kind));
-	out->known = ptr->known && by->known && by->value < FAR && by->value > -FAR;
-	out->value = out->known ? ptr->value + (back ? -by->value : by->value) : 0;
-	if (out->value >= FAR || out->value <= -FAR) {
-		out->known = false;
-		out->value = 0;
-	}
+	if (by->known && by->value < FAR && by->value > -FAR)
+		out->value += back ? -by->value : by->value;
+	else
+		move_unknown(v, out, by, back);
+	if (out->value >= FAR || out->value <= -FAR)
+		lose_place(v, out);
 	return 0;
 }
 
@@ -129,33 +119,44 @@ static int pointer_op(struct leat_verifier *v, const struct bpf_insn *insn, stru
 	return leat_verify_refuse(v, v->state->pc, regs, "this arithmetic cannot be done on a pointer");
 }
 
-static int64_t extend(int64_t value, int bits)
+/** What a move leaves of @src: a copy shares its id, so that what is learned of one is learned of the other. */
+static struct leat_vreg moved(struct leat_verifier *v, const struct bpf_insn *insn, struct leat_vreg *src)
 {
-	return bits == 8 ? (int8_t)value : bits == 16 ? (int16_t)value : (int32_t)value;
-}
+	unsigned int from = insn->off ? (unsigned int)insn->off : 32;
+	struct leat_range range;
 
-static struct leat_vreg moved(const struct bpf_insn *insn, const struct leat_vreg *src)
-{
-	struct leat_vreg out = *src;
-
-	if (!leat_insn_is32(insn) && !insn->off)
-		return out;
-	if (src->kind != LEAT_KIND_NUMBER || !src->known)
-		return leat_vnumber();
+	if (!leat_insn_is32(insn) && !insn->off) {
+		if (src->kind == LEAT_KIND_NUMBER && !src->known && !src->id)
+			src->id = ++v->next_id;
+		return *src;
+	}
+	range = leat_range_narrow(range_of(src), from, 64);
+	if (!leat_insn_is32(insn))
+		return leat_vrange(leat_range_sign_extend(range, from, 64));
 	if (insn->off)
-		out.value = extend(out.value, insn->off);
-	if (leat_insn_is32(insn))
-		out.value = (uint32_t)out.value;
-	return out;
+		range = leat_range_sign_extend(range, from, 32);
+	/* the upper half is 0 already: then it is a copy, too */
+	if (!insn->off && src->kind == LEAT_KIND_NUMBER && src->range.umax <= UINT32_MAX) {
+		if (!src->known && !src->id)
+			src->id = ++v->next_id;
+		return *src;
+	}
+	return leat_vrange(leat_range_zero_extend(range, 32, 64));
 }
 
 static struct leat_vreg negated(const struct bpf_insn *insn, const struct leat_vreg *dst)
 {
-	uint64_t value = 0 - (uint64_t)dst->value;
+	struct leat_range range = range_of(dst);
 
-	if (dst->kind != LEAT_KIND_NUMBER || !dst->known)
-		return leat_vnumber();
-	return leat_vconst((int64_t)(leat_insn_is32(insn) ? (uint32_t)value : value));
+	if (!leat_insn_is32(insn))
+		return leat_vrange(leat_range_neg(range, 64));
+	return leat_vrange(leat_range_zero_extend(leat_range_neg(lower(range), 32), 32, 64));
+}
+
+/** A byte swap, or the lower part kept: only the width of the result is known. */
+static struct leat_vreg swapped(const struct bpf_insn *insn)
+{
+	return insn->imm == 64 ? leat_vnumber() : leat_vloaded((uint32_t)insn->imm / 8);
 }
 
 int leat_verify_alu(struct leat_verifier *v, int op)
@@ -163,179 +164,19 @@ int leat_verify_alu(struct leat_verifier *v, int op)
 	const struct bpf_insn *insn = leat_vinsn(v);
 	struct leat_vreg *reg = leat_vframe(v)->reg, *dst = &reg[insn->dst_reg];
 	uint8_t form = leat_insn_row[op].form;
-	struct leat_vreg src = leat_vconst(insn->imm);
+	struct leat_vreg number = leat_vconst(insn->imm), *src = &number;
 
 	if (leat_insn_use[form] & LEAT_USE_SRC)
-		src = reg[insn->src_reg];
+		src = &reg[insn->src_reg];
 	if (form == LEAT_FORM_MOV_K || form == LEAT_FORM_MOV_X)
-		*dst = moved(insn, &src);
+		*dst = moved(v, insn, src);
 	else if (form == LEAT_FORM_NEG)
 		*dst = negated(insn, dst);
-	else if (form != LEAT_FORM_END && (leat_vpointer(dst) || leat_vpointer(&src)))
-		return pointer_op(v, insn, dst, &src);
-	else if (form == LEAT_FORM_END || insn->off)
-		*dst = leat_vnumber(); /* byte swaps and signed division are not worked out */
+	else if (form == LEAT_FORM_END)
+		*dst = swapped(insn);
+	else if (leat_vpointer(dst) || leat_vpointer(src))
+		return pointer_op(v, insn, dst, src);
 	else
-		*dst = number_op(insn, dst, &src);
-	return 0;
-}
-
-/* ---- jumps ---- */
-
-/** 1: taken, 0: not taken, -1: we do not know. */
-static int compare(uint8_t code, bool is32, uint64_t a, uint64_t b)
-{
-	int64_t sa = is32 ? (int32_t)(uint32_t)a : (int64_t)a, sb = is32 ? (int32_t)(uint32_t)b : (int64_t)b;
-
-	if (is32) {
-		a = (uint32_t)a;
-		b = (uint32_t)b;
-	}
-	switch (code) {
-	case BPF_JEQ:
-		return a == b;
-	case BPF_JNE:
-		return a != b;
-	case BPF_JGT:
-		return a > b;
-	case BPF_JGE:
-		return a >= b;
-	case BPF_JLT:
-		return a < b;
-	case BPF_JLE:
-		return a <= b;
-	case BPF_JSET:
-		return (a & b) != 0;
-	case BPF_JSGT:
-		return sa > sb;
-	case BPF_JSGE:
-		return sa >= sb;
-	case BPF_JSLT:
-		return sa < sb;
-	case BPF_JSLE:
-		return sa <= sb;
-	default:
-		return -1;
-	}
-}
-
-/**
- * Whether a pointer is certainly not 0: nothing lies in the first NEAR bytes of memory, and it was not moved further.
- */
-static bool not_null(const struct leat_vreg *reg)
-{
-	return (reg->kind == LEAT_KIND_FUNC || (reg->value < NEAR && reg->value > -NEAR)) && leat_vpointer(reg) &&
-	       reg->kind != LEAT_KIND_VALUE_OR_NULL && reg->kind != LEAT_KIND_RECORD_OR_NULL &&
-	       reg->kind != LEAT_KIND_STALE && reg->kind != LEAT_KIND_RELEASED && reg->known;
-}
-
-static bool is_zero(const struct leat_vreg *reg)
-{
-	return reg->kind == LEAT_KIND_NUMBER && reg->known && !reg->value;
-}
-
-static int decide(const struct bpf_insn *insn, const struct leat_vreg *a, const struct leat_vreg *b)
-{
-	uint8_t code = BPF_OP(insn->code);
-
-	if (a->kind == LEAT_KIND_NUMBER && b->kind == LEAT_KIND_NUMBER && a->known && b->known)
-		return compare(code, leat_insn_is32(insn), (uint64_t)a->value, (uint64_t)b->value);
-	if (!leat_insn_is32(insn) && (code == BPF_JEQ || code == BPF_JNE) &&
-	    ((is_zero(a) && not_null(b)) || (not_null(a) && is_zero(b))))
-		return code == BPF_JNE;
-	return -1;
-}
-
-struct null_check {
-	uint32_t id;
-	bool null;
-};
-
-static void apply_null_check(struct leat_vreg *reg, void *arg)
-{
-	const struct null_check *check = arg;
-
-	if (reg->id != check->id || (reg->kind != LEAT_KIND_VALUE_OR_NULL && reg->kind != LEAT_KIND_RECORD_OR_NULL))
-		return;
-	if (check->null) {
-		*reg = (struct leat_vreg){ .kind = LEAT_KIND_NUMBER, .known = true, .exposed = reg->exposed };
-	} else if (reg->kind == LEAT_KIND_VALUE_OR_NULL) {
-		reg->kind = LEAT_KIND_VALUE;
-		reg->id = 0;
-	} else {
-		reg->kind = LEAT_KIND_RECORD;
-	}
-}
-
-static void drop_ref(struct leat_vstate *state, uint32_t id)
-{
-	uint32_t i;
-
-	for (i = 0; i < state->n_refs && state->ref[i] != id; i++)
-		;
-	if (i < state->n_refs) {
-		state->ref[i] = state->ref[--state->n_refs];
-		state->ref[state->n_refs] = 0;
-	}
-}
-
-/** Makes use of what a branch says: @equal of dst (register @number) and @other. */
-static void learn(struct leat_verifier *v, unsigned int number, const struct leat_vreg *other, bool equal)
-{
-	struct leat_vreg *reg = &leat_vframe(v)->reg[number];
-	struct null_check check = { .id = reg->id, .null = equal };
-	bool record = reg->kind == LEAT_KIND_RECORD_OR_NULL;
-
-	if (is_zero(other) && (record || reg->kind == LEAT_KIND_VALUE_OR_NULL)) {
-		leat_verify_each(v->state, apply_null_check, &check);
-		if (record && equal)
-			drop_ref(v->state, check.id);
-	} else if (equal && reg->kind == LEAT_KIND_NUMBER && other->kind == LEAT_KIND_NUMBER && other->known) {
-		*reg = *other;
-	}
-}
-
-/** Follows one way out of the jump. */
-static void learn_branch(struct leat_verifier *v, const struct bpf_insn *insn, const struct leat_vreg *a,
-			 const struct leat_vreg *b, bool taken)
-{
-	uint8_t code = BPF_OP(insn->code);
-	bool equal = (code == BPF_JEQ) == taken;
-
-	if (leat_insn_is32(insn) || (code != BPF_JEQ && code != BPF_JNE))
-		return;
-	learn(v, insn->dst_reg, b, equal);
-	if (BPF_SRC(insn->code) == BPF_X)
-		learn(v, insn->src_reg, a, equal);
-}
-
-int leat_verify_jump(struct leat_verifier *v, int op, uint32_t *next)
-{
-	const struct bpf_insn *insn = leat_vinsn(v);
-	struct leat_vframe *frame = leat_vframe(v);
-	struct leat_vreg a = frame->reg[insn->dst_reg], b = leat_vconst(insn->imm);
-	uint32_t target = v->state->pc + 1 + (uint32_t)leat_insn_jump(insn, op);
-	struct leat_vstate *other;
-	int taken, err;
-
-	*next = target;
-	if (leat_insn_row[op].form == LEAT_FORM_JA || leat_insn_row[op].form == LEAT_FORM_JA32)
-		return 0;
-	if (leat_insn_row[op].form == LEAT_FORM_JMP_X)
-		b = frame->reg[insn->src_reg];
-	taken = decide(insn, &a, &b);
-	if (taken < 0) {
-		err = leat_verify_push(v, target);
-		if (err)
-			return err;
-		/* the copy that waits learns what the branch taken says */
-		other = v->state;
-		v->state = v->pending[v->n_pending - 1];
-		learn_branch(v, insn, &a, &b, true);
-		v->state = other;
-	}
-	if (taken <= 0)
-		*next = v->state->pc + 1;
-	learn_branch(v, insn, &a, &b, taken > 0);
+		*dst = number_op(insn, dst, src);
 	return 0;
 }

@@ -19,6 +19,7 @@ struct call {
 	int map;           /* number of the map argument, or -1 */
 	uint32_t release;  /* id of the record that is released, or 0 */
 	unsigned int func; /* register of the callback, or 0 */
+	uint32_t size;     /* of a record to be reserved, when it is known, or 0 */
 };
 
 /* ---- which maps a helper works on ---- */
@@ -120,6 +121,16 @@ static uint64_t mem_size(struct leat_verifier *v, unsigned int number, const str
 	return (uint64_t)size->value;
 }
 
+/** The most bytes that it may stand for. */
+static uint64_t most(struct leat_verifier *v, unsigned int number, const struct call *call)
+{
+	uint8_t kind = call->helper->arg[number - 1];
+
+	if (kind == LEAT_BPF_ARG_MAP_KEY || kind == LEAT_BPF_ARG_MAP_VALUE)
+		return call->map < 0 ? UINT64_MAX : mem_size(v, number, call);
+	return number == 5 ? UINT64_MAX : leat_vframe(v)->reg[number + 1].range.umax;
+}
+
 static int arg_mem(struct leat_verifier *v, unsigned int number, struct call *call)
 {
 	const struct leat_vreg *reg = &leat_vframe(v)->reg[number];
@@ -141,6 +152,7 @@ static int arg_mem(struct leat_verifier *v, unsigned int number, struct call *ca
 						  "argument %u needs %llu bytes, more than there are", number,
 						  (unsigned long long)size);
 	}
+	v->guard[v->state->pc] |= !leat_verify_inside(v, reg, 0, most(v, number, call));
 	if (out)
 		leat_verify_write(v, reg, 0, size);
 	return 0;
@@ -154,7 +166,8 @@ static int arg_mem_or_null(struct leat_verifier *v, unsigned int number, struct 
 		return arg_mem(v, number, call);
 	if (mem_size(v, number, call))
 		return wrong_kind(v, number, "memory, for its length is not 0");
-	return 0; /* where the length is not known, the engine looks */
+	v->guard[v->state->pc] |= most(v, number, call) != 0; /* where the length is not known, the engine looks */
+	return 0;
 }
 
 static int arg_size(struct leat_verifier *v, unsigned int number, struct call *call)
@@ -256,6 +269,12 @@ static void make_stale(struct leat_vreg *reg, void *arg)
 		*reg = (struct leat_vreg){ .kind = LEAT_KIND_STALE };
 }
 
+static void lose_packet(struct leat_vstate *state)
+{
+	leat_verify_each(state, make_stale, NULL);
+	memset(state->room, 0, sizeof(state->room));
+}
+
 static void make_released(struct leat_vreg *reg, void *arg)
 {
 	const uint32_t *id = arg;
@@ -292,7 +311,9 @@ static int result(struct leat_verifier *v, const struct call *call)
 		if (v->state->n_refs == LEAT_BPF_RECORDS_MAX)
 			return leat_verify_refuse(v, v->state->pc, 0, "more than %u records are reserved at once",
 						  LEAT_BPF_RECORDS_MAX);
-		*r0 = (struct leat_vreg){ .kind = LEAT_KIND_RECORD_OR_NULL, .known = true, .id = ++v->next_id };
+		*r0 = (struct leat_vreg){
+			.kind = LEAT_KIND_RECORD_OR_NULL, .known = true, .id = ++v->next_id, .room = call->size
+		};
 		v->state->ref[v->state->n_refs++] = r0->id;
 	}
 	return 0;
@@ -307,7 +328,7 @@ static void forget_arguments(struct leat_vframe *frame)
 static void note_map(struct leat_verifier *v, const struct call *call)
 {
 	struct leat_bpf_aux *aux = &v->prog->aux[v->state->pc];
-	uint8_t *mark = &v->mark[v->state->pc];
+	uint16_t *mark = &v->mark[v->state->pc];
 
 	if (call->map < 0)
 		return;
@@ -387,6 +408,14 @@ static int refuse_unknown(struct leat_verifier *v)
 				  "helper number %d is unknown", insn->imm, name);
 }
 
+/** bpf_ringbuf_reserve(map, size, flags) */
+static uint32_t record_size(struct leat_verifier *v)
+{
+	const struct leat_vreg *size = &leat_vframe(v)->reg[BPF_REG_2];
+
+	return size->known && size->value > 0 && size->value <= UINT32_MAX ? (uint32_t)size->value : 0;
+}
+
 static int call_helper(struct leat_verifier *v)
 {
 	struct call call = { .helper = leat_bpf_helper_find(leat_vinsn(v)->imm), .map = -1 };
@@ -395,6 +424,8 @@ static int call_helper(struct leat_verifier *v)
 	if (!call.helper)
 		return refuse_unknown(v);
 	err = check_args(v, &call);
+	if (!err && call.helper->ret == LEAT_BPF_RET_RECORD_OR_NULL)
+		call.size = record_size(v);
 	if (!err && call.helper->ret == LEAT_BPF_RET_NEVER && v->state->n_refs)
 		err = leat_verify_refuse(v, v->state->pc, 0, "a tail call would lose a reserved record");
 	if (!err && call.func)
@@ -405,7 +436,7 @@ static int call_helper(struct leat_verifier *v)
 		return err;
 	note_map(v, &call);
 	if (call.helper->flags & LEAT_BPF_HELPER_MOVES_PACKET)
-		leat_verify_each(v->state, make_stale, NULL);
+		lose_packet(v->state);
 	forget_arguments(leat_vframe(v));
 	return result(v, &call);
 }

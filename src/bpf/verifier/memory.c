@@ -18,6 +18,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define REACH (1 << 30) /* no region is larger */
+
 static const uint8_t region_of[LEAT_KINDS] = {
 	[LEAT_KIND_PACKET] = LEAT_BPF_REGION_PACKET, [LEAT_KIND_META] = LEAT_BPF_REGION_META,
 	[LEAT_KIND_STACK] = LEAT_BPF_REGION_STACK,   [LEAT_KIND_VALUE] = LEAT_BPF_REGION_MAP,
@@ -106,7 +108,13 @@ static void expose(struct leat_verifier *v, uint32_t number)
 		frame->slot[__builtin_ctzll(left)].exposed |= leat_vpointer(&frame->slot[__builtin_ctzll(left)]);
 }
 
-void leat_verify_settle_keep(struct leat_verifier *v)
+static void settle(struct leat_bpf_aux *aux, bool guard, uint64_t needed, uint64_t keep_above)
+{
+	aux->keep = (aux->keep & needed) | keep_above;
+	aux->proven = aux->reached && !guard && !aux->keep && aux->region != LEAT_BPF_REGION_ANY;
+}
+
+void leat_verify_settle(struct leat_verifier *v)
 {
 	uint64_t any = 0;
 	uint32_t pc;
@@ -114,7 +122,7 @@ void leat_verify_settle_keep(struct leat_verifier *v)
 	for (pc = 0; pc < v->prog->n_insns; pc++)
 		any |= v->needed[pc];
 	for (pc = 0; pc < v->prog->n_insns; pc++)
-		v->prog->aux[pc].keep = (v->prog->aux[pc].keep & v->needed[v->func[pc]]) | (v->keep_above[pc] & any);
+		settle(&v->prog->aux[pc], v->guard[pc], v->needed[v->func[pc]], v->keep_above[pc] & any);
 }
 
 static void forget_numbers(struct leat_vframe *frame)
@@ -127,7 +135,7 @@ static void forget_numbers(struct leat_vframe *frame)
  */
 static bool is_blunt(struct leat_verifier *v, bool stack)
 {
-	uint8_t *mark = &v->mark[v->state->pc], both = LEAT_MARK_STACK | LEAT_MARK_OTHER;
+	uint16_t *mark = &v->mark[v->state->pc], both = LEAT_MARK_STACK | LEAT_MARK_OTHER;
 
 	*mark |= stack ? LEAT_MARK_STACK : LEAT_MARK_OTHER;
 	if ((*mark & both) == both && !(*mark & LEAT_MARK_BLUNT)) {
@@ -177,6 +185,24 @@ void leat_verify_write(struct leat_verifier *v, const struct leat_vreg *reg, int
 }
 
 /* ---- access through a register ---- */
+
+bool leat_verify_inside(const struct leat_verifier *v, const struct leat_vreg *reg, int64_t off, uint64_t size)
+{
+	int64_t first = reg->value + off, low, high, room;
+
+	/* the unknown part is in the base's room already */
+	if (reg->kind == LEAT_KIND_PACKET || reg->kind == LEAT_KIND_META)
+		return first >= 0 && size <= reg->room && first <= (int64_t)(reg->room - size);
+	if (reg->range.smin < -REACH || reg->range.smax > REACH || size > REACH)
+		return false;
+	low = first + reg->range.smin;
+	high = first + reg->range.smax + (int64_t)size;
+	if (reg->kind == LEAT_KIND_STACK)
+		return low >= -(int64_t)LEAT_BPF_STACK_SIZE && high <= 0;
+	room = reg->kind == LEAT_KIND_VALUE ? v->prog->obj->map[reg->map].value_size :
+	       reg->kind == LEAT_KIND_RECORD ? reg->room : 0;
+	return low >= 0 && high <= room;
+}
 
 static int check_stack(struct leat_verifier *v, unsigned int number, const struct leat_vreg *reg, int64_t off,
 		       uint32_t size)
@@ -232,6 +258,7 @@ static int check_access(struct leat_verifier *v, unsigned int number, uint32_t s
 	if (err)
 		return err;
 	v->mark[v->state->pc] |= reg->kind == LEAT_KIND_STACK ? LEAT_MARK_STACK : LEAT_MARK_OTHER;
+	v->guard[v->state->pc] |= !leat_verify_inside(v, reg, off, size);
 	note_region(v, reg);
 	return 0;
 }
@@ -261,9 +288,11 @@ static int load_ctx(struct leat_verifier *v, int op)
 					  "the same instruction reads other memory on another path");
 	v->mark[pc] |= LEAT_MARK_CTX;
 	aux->ctx_load = (uint8_t)(1 + member);
-	leat_vframe(v)->reg[insn->dst_reg] = (struct leat_vreg){ .kind = kind[member], .known = member < 3 };
+	leat_vframe(v)->reg[insn->dst_reg] = (struct leat_vreg){
+		.kind = kind[member], .known = true, .room = member == 1 ? 0 : v->state->room[member == 2]
+	};
 	if (kind[member] == LEAT_KIND_NUMBER)
-		leat_vframe(v)->reg[insn->dst_reg] = leat_vnumber();
+		leat_vframe(v)->reg[insn->dst_reg] = leat_vloaded(4);
 	return 0;
 }
 
@@ -277,9 +306,9 @@ static struct leat_vreg load_slot(struct leat_verifier *v, uint32_t number, uint
 	struct leat_vreg reg = frame->slot[slot];
 
 	if (!(frame->spilled & UINT64_C(1) << slot) || pos % 8 + size > 8)
-		return leat_vnumber();
-	if (size < 8 && (leat_vpointer(&reg) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__))
-		return leat_vnumber();
+		return leat_vloaded(size);
+	if (size < 8 && (!reg.known || leat_vpointer(&reg) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__))
+		return leat_vloaded(size);
 	if (reg.exposed)
 		v->needed[owner(v, number)] |= UINT64_C(1) << slot;
 	reg.exposed = false;
@@ -298,10 +327,10 @@ static struct leat_vreg load_frozen(const struct leat_verifier *v, const struct 
 	uint32_t key = 0;
 
 	if (!map->frozen || !reg->known || map->type->type != BPF_MAP_TYPE_ARRAY || map->max_entries != 1)
-		return leat_vnumber();
+		return leat_vloaded(size);
 	data = map->type->lookup(map, &key, 0);
 	if (!data || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
-		return leat_vnumber();
+		return leat_vloaded(size);
 	memcpy(&value, data + reg->value + off, size);
 	return leat_vconst((int64_t)value);
 }
@@ -318,9 +347,11 @@ static int load(struct leat_verifier *v, int op)
 	err = check_access(v, insn->src_reg, size, false);
 	if (err)
 		return err;
-	*dst = leat_vnumber();
-	if (op >= LEAT_OP_LDXS8 && op <= LEAT_OP_LDXS32)
+	*dst = leat_vloaded(size);
+	if (op >= LEAT_OP_LDXS8 && op <= LEAT_OP_LDXS32) {
+		*dst = leat_vrange(leat_range_sign_extend(leat_range_any(size * 8), size * 8, 64));
 		return 0;
+	}
 	if (src.kind == LEAT_KIND_STACK && src.known)
 		*dst = load_slot(v, src.frame, (uint32_t)(src.value + insn->off + LEAT_BPF_STACK_SIZE), size);
 	else if (src.kind == LEAT_KIND_VALUE)
@@ -351,6 +382,13 @@ static int store(struct leat_verifier *v, int op)
 	return 0;
 }
 
+/** Whether an address is a multiple of @size for certain: stacks, values and records begin at multiples of 8. */
+static bool aligned(const struct leat_vreg *reg, int64_t off, uint32_t size)
+{
+	return reg->kind != LEAT_KIND_PACKET && reg->kind != LEAT_KIND_META &&
+	       !((uint64_t)(reg->value + off) % size) && !((reg->range.value | reg->range.mask) % size);
+}
+
 static int atomic(struct leat_verifier *v, int op)
 {
 	const struct bpf_insn *insn = leat_vinsn(v);
@@ -368,6 +406,7 @@ static int atomic(struct leat_verifier *v, int op)
 		err = leat_verify_refuse(v, v->state->pc, 1u << insn->dst_reg, "an atomic operation must be aligned");
 	if (err)
 		return err;
+	v->guard[v->state->pc] |= !aligned(&dst, insn->off, size);
 	leat_verify_write(v, &dst, insn->off, size);
 	if (op == LEAT_OP_ACMPXCHG32 || op == LEAT_OP_ACMPXCHG64)
 		reg[BPF_REG_0] = leat_vnumber();

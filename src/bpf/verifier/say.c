@@ -64,6 +64,8 @@ static void add_register(struct text *text, const struct leat_verifier *v, unsig
 		add(text, " (%s)", obj->map[reg->map].name);
 	if (reg->kind == LEAT_KIND_NUMBER && reg->known)
 		add(text, " (%" PRId64 ")", reg->value);
+	else if (reg->kind == LEAT_KIND_NUMBER && !leat_vunknown(reg))
+		add(text, " (%" PRId64 " to %" PRId64 ")", reg->range.smin, reg->range.smax);
 	else if (reg->kind == LEAT_KIND_STACK && reg->known)
 		add(text, " (%+" PRId64 ")", reg->value);
 }

@@ -7,9 +7,14 @@
  * matters: the registers that are still wanted, and the slots of the stack that hold more than an unknown number. Ids
  * are compared by the order in which they appear.
  *
- * A loop whose counter is known would be walked once per turn. When LEAT_VERIFY_WIDEN states of one shape (the same but
- * for known numbers) were remembered for an instruction, the numbers that differ are forgotten; then the walk meets
- * itself.
+ * Ranges of numbers and proofs of packet bytes are part of what must hold: the remembered state must have been good with
+ * no more than there is now.
+ *
+ * A loop whose counter is known would be walked once per turn. Where a loop begins (and everywhere, once a great many
+ * instructions were walked) it is therefore widened: when LEAT_VERIFY_WIDEN states that are the same but for
+ * what is known of numbers were remembered for an instruction, what differs is forgotten; then the walk meets itself.
+ * When LEAT_VERIFY_WIDEN_MORE are the same but for numbers and places of pointers, those are forgotten, too: that costs
+ * proofs.
  */
 #include "bpf/verifier/verifier.h"
 
@@ -22,7 +27,7 @@ void leat_verify_set_slot(struct leat_vframe *frame, unsigned int slot, const st
 {
 	uint64_t bit = UINT64_C(1) << slot;
 
-	if (reg && (reg->kind > LEAT_KIND_NUMBER || (reg->kind == LEAT_KIND_NUMBER && reg->known))) {
+	if (reg && (reg->kind > LEAT_KIND_NUMBER || (reg->kind == LEAT_KIND_NUMBER && !leat_vunknown(reg)))) {
 		frame->slot[slot] = *reg;
 		frame->spilled |= bit;
 	} else {
@@ -159,6 +164,7 @@ static struct leat_vseen *picture(struct leat_verifier *v)
 	seen->n_frames = v->state->n_frames;
 	seen->n_refs = v->state->n_refs;
 	seen->n_regs = n;
+	memcpy(seen->room, v->state->room, sizeof(seen->room));
 	v->compared += n / 4;
 	for (i = 0; i < seen->n_frames; i++) {
 		seen->call[i] = v->state->frame[i].call;
@@ -167,29 +173,46 @@ static struct leat_vseen *picture(struct leat_verifier *v)
 	for (i = 0; (reg = next_reg(&c, &slot)); i++) {
 		seen->reg[i] = *reg;
 		seen->reg[i].id = rename_id(&names, reg->id);
+		seen->reg[i].base = rename_id(&names, reg->base);
 	}
 	for (i = 0; i < seen->n_refs; i++)
 		seen->ref[i] = rename_id(&names, v->state->ref[i]);
 	return seen;
 }
 
+/** Copies of numbers may come and go within a shape: what is told apart by id is what may be null, and records. */
 static bool same_kind(const struct leat_vreg *a, const struct leat_vreg *b)
 {
-	return a->kind == b->kind && a->frame == b->frame && a->map == b->map && a->id == b->id;
+	return a->kind == b->kind && a->frame == b->frame && a->map == b->map &&
+	       (a->id == b->id || a->kind == LEAT_KIND_NUMBER);
+}
+
+/** A number covers one of which more is known, unless it is a copy and that is not: then less is learned later. */
+static bool number_covers(const struct leat_vreg *old, const struct leat_vreg *new)
+{
+	if (leat_vunknown(old) && !old->id)
+		return new->kind != LEAT_KIND_UNSET;
+	return new->kind == LEAT_KIND_NUMBER && leat_range_covers(&old->range, &new->range) &&
+	       (!old->id || old->id == new->id || new->known);
 }
 
 static bool reg_covers(const struct leat_vreg *old, const struct leat_vreg *new)
 {
-	if (old->kind == LEAT_KIND_UNSET || (old->kind == LEAT_KIND_NUMBER && !old->known && new->kind))
+	if (old->kind == LEAT_KIND_UNSET)
 		return true;
-	return same_kind(old, new) && old->exposed >= new->exposed &&
-	       (!old->known || (new->known && old->value == new->value));
+	if (old->exposed < new->exposed)
+		return false;
+	if (old->kind == LEAT_KIND_NUMBER)
+		return number_covers(old, new);
+	return same_kind(old, new) && old->value == new->value && old->base == new->base && old->room <= new->room &&
+	       leat_range_covers(&old->range, &new->range);
 }
 
+/** Also: what is there of the packet in @a is there in @b. */
 static bool same_place(const struct leat_vseen *a, const struct leat_vseen *b)
 {
 	return a->n_frames == b->n_frames && a->n_refs == b->n_refs && !memcmp(a->call, b->call, sizeof(a->call)) &&
-	       !memcmp(a->ref, b->ref, sizeof(a->ref));
+	       !memcmp(a->ref, b->ref, sizeof(a->ref)) && a->room[0] <= b->room[0] && a->room[1] <= b->room[1];
 }
 
 /** Registers of a frame in a picture: what is left when its slots are taken away. */
@@ -241,17 +264,53 @@ static bool covers(struct leat_verifier *v, const struct leat_vseen *old, const 
 	return true;
 }
 
-static bool same_shape(struct leat_verifier *v, const struct leat_vseen *a, const struct leat_vseen *b)
+static bool same_pointer(const struct leat_vreg *a, const struct leat_vreg *b)
+{
+	return a->kind == LEAT_KIND_NUMBER || (a->value == b->value && a->base == b->base &&
+					       leat_range_equal(&a->range, &b->range));
+}
+
+/** *@pointers: whether pointers point to the same places, too. */
+static bool same_shape(struct leat_verifier *v, const struct leat_vseen *a, const struct leat_vseen *b, bool *pointers)
 {
 	uint32_t i;
 
 	if (!same_place(a, b) || a->n_regs != b->n_regs || memcmp(a->spilled, b->spilled, sizeof(a->spilled)) != 0)
 		return false;
-	for (i = 0; i < a->n_regs; i++)
+	*pointers = true;
+	for (i = 0; i < a->n_regs; i++) {
 		if (!same_kind(&a->reg[i], &b->reg[i]))
 			break;
+		*pointers = *pointers && same_pointer(&a->reg[i], &b->reg[i]);
+	}
 	v->compared += i;
 	return i == a->n_regs;
+}
+
+/** Forgets in @reg what @old does not say of it too. */
+static void forget(struct leat_verifier *v, struct leat_vreg *reg, const struct leat_vreg *old)
+{
+	bool exposed;
+
+	if (reg->kind == LEAT_KIND_NUMBER) {
+		if (!number_covers(old, reg)) {
+			exposed = reg->exposed;
+			*reg = leat_vnumber();
+			reg->exposed = exposed;
+		}
+		return;
+	}
+	if (reg->room != old->room && (reg->kind == LEAT_KIND_PACKET || reg->kind == LEAT_KIND_META))
+		reg->room = 0;
+	if (reg->value == old->value && leat_range_equal(&reg->range, &old->range))
+		return;
+	reg->known = false;
+	reg->value = 0;
+	reg->range = leat_range_any(64);
+	if (reg->kind == LEAT_KIND_PACKET || reg->kind == LEAT_KIND_META) {
+		reg->base = ++v->next_id;
+		reg->room = 0;
+	}
 }
 
 /** Forgets the values that @seen does not share with where we are. */
@@ -263,10 +322,8 @@ static void forget_values(struct leat_verifier *v, const struct leat_vseen *seen
 	unsigned int slot = 0;
 
 	for (; (reg = next_reg(&c, &slot)); old++) {
-		if (reg->kind != LEAT_KIND_FUNC && reg->known && (!old->known || old->value != reg->value)) {
-			reg->known = false;
-			reg->value = 0;
-		}
+		if (reg->kind >= LEAT_KIND_NUMBER && reg->kind != LEAT_KIND_FUNC)
+			forget(v, reg, old);
 		/* the slot stays where the cursor counts on it; the next picture lets it go */
 	}
 }
@@ -317,20 +374,25 @@ static struct leat_vseen *find_cover(struct leat_verifier *v, const struct leat_
 	return NULL;
 }
 
-/** The state of the same shape that was remembered last, when there are many of that shape. */
+/** The state like this one that was remembered last, when there are many of that kind. */
 static struct leat_vseen *crowd(struct leat_verifier *v, const struct leat_vseen *now)
 {
-	struct leat_vseen *seen, *last = NULL;
-	unsigned int n = 0;
+	struct leat_vseen *seen, *last = NULL, *last_alike = NULL;
+	unsigned int n = 0, alike = 0;
+	bool pointers;
+
+	if (!(v->mark[v->state->pc] & LEAT_MARK_LOOP) && v->walked < LEAT_VERIFY_HASTE)
+		return NULL;
 
 	for (seen = v->seen[v->state->pc]; seen; seen = seen->next) {
-		if (!same_shape(v, seen, now))
+		if (!same_shape(v, seen, now, &pointers))
 			continue;
-		if (!last)
+		if (!n++)
 			last = seen;
-		n++;
+		if (pointers && !alike++)
+			last_alike = seen;
 	}
-	return n >= LEAT_VERIFY_WIDEN ? last : NULL;
+	return n >= LEAT_VERIFY_WIDEN_MORE ? last : alike >= LEAT_VERIFY_WIDEN ? last_alike : NULL;
 }
 
 int leat_verify_covered(struct leat_verifier *v, bool *covered)

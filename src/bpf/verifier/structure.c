@@ -221,7 +221,7 @@ static void mark_callbacks(struct leat_verifier *v)
 			continue;
 		helper = leat_bpf_helper_find(v->prog->insn[pc].imm);
 		if (helper && memchr(helper->arg, LEAT_BPF_ARG_FUNC, sizeof(helper->arg)))
-			v->mark[pc] |= LEAT_MARK_TARGET;
+			v->mark[pc] |= LEAT_MARK_TARGET | LEAT_MARK_LOOP;
 	}
 }
 
@@ -243,7 +243,7 @@ int leat_verify_structure(struct leat_verifier *v)
 	}
 	mark_callbacks(v);
 	find_live(v);
-	return 0;
+	return leat_verify_loops(v);
 }
 
 /* ---- tail calls in functions ---- */

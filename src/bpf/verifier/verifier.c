@@ -7,10 +7,11 @@
  * the state aside for the other. Where paths meet (jump targets, functions, calls with callbacks) a state that an
  * earlier one covers is not followed again (state.c).
  *
- * What is proven: registers are set before they are read; the context, maps, records and functions are what they are
+ * What is always proven: registers are set before they are read; the context, maps, records and functions are what they are
  * taken for and cannot be forged; records are released once; packet pointers are not used after the packet was moved.
- * What is not: that an address lies within its region, and that loops end. The engine checks the one (aux.region says
- * against what) and counts fuel for the other. An instruction that is never reached is not looked at, and traps.
+ * What is proven where it can be (range.h, jump.c): that an address lies within its region (aux.proven). Where it is
+ * not, the engine checks (aux.region says against what). Loops are not proven to end: fuel is counted. An instruction
+ * that is never reached is not looked at, and traps.
  */
 #include "bpf/verifier/verifier.h"
 
@@ -89,7 +90,7 @@ static int step(struct leat_verifier *v, uint32_t *next, bool *ended)
 	if (form < LEAT_FORM_JA)
 		return leat_verify_memory(v, op);
 	if (form < LEAT_FORM_CALL)
-		return leat_verify_jump(v, op, next);
+		return leat_verify_jump(v, op, next, ended);
 	if (form == LEAT_FORM_EXIT)
 		return leat_verify_exit(v, next, ended);
 	return leat_verify_call(v, op, next);
@@ -163,6 +164,7 @@ static void release_all(struct leat_verifier *v)
 		leat_verify_forget_seen(v);
 	leat_heap_free(v->op);
 	leat_heap_free(v->mark);
+	leat_heap_free(v->guard);
 	leat_heap_free(v->live);
 	leat_heap_free(v->func);
 	leat_heap_free(v->depth);
@@ -180,6 +182,7 @@ static int allocate(struct leat_verifier *v)
 
 	v->op = leat_heap_zalloc(n * sizeof(*v->op));
 	v->mark = leat_heap_zalloc(n);
+	v->guard = leat_heap_zalloc(n);
 	v->live = leat_heap_zalloc(n * sizeof(*v->live));
 	v->func = leat_heap_zalloc(n * sizeof(*v->func));
 	v->depth = leat_heap_zalloc(n * sizeof(*v->depth));
@@ -190,7 +193,7 @@ static int allocate(struct leat_verifier *v)
 	v->pending = leat_heap_zalloc(LEAT_VERIFY_PENDING * sizeof(struct leat_vstate *));
 	if (!v->prog->aux)
 		v->prog->aux = leat_heap_zalloc(n * sizeof(*v->prog->aux));
-	if (!v->op || !v->mark || !v->live || !v->func || !v->depth || !v->needed || !v->keep_above || !v->seen ||
+	if (!v->op || !v->mark || !v->guard || !v->live || !v->func || !v->depth || !v->needed || !v->keep_above || !v->seen ||
 	    !v->n_seen || !v->pending || !v->prog->aux)
 		return -ENOMEM;
 	for (i = 0; i < n; i++)
@@ -215,7 +218,7 @@ int leat_bpf_verify(struct leat_bpf_prog *prog, struct leat_diag *diag)
 		err = v.state ? walk(&v) : -ENOMEM;
 	}
 	if (!err)
-		leat_verify_settle_keep(&v);
+		leat_verify_settle(&v);
 	if (!err)
 		err = leat_verify_tail_stack(&v);
 	release_all(&v);

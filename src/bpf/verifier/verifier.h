@@ -8,13 +8,17 @@
 #include "bpf/insn.h"
 #include "bpf/map/map.h"
 #include "bpf/prog.h"
+#include "bpf/verifier/range.h"
 
 #define LEAT_VERIFY_BUDGET 1000000u     /* instructions walked */
+#define LEAT_VERIFY_HASTE 300000u       /* ... after which proofs are given up to come to an end */
 #define LEAT_VERIFY_PENDING 8192u       /* branches still to be followed */
 #define LEAT_VERIFY_SEEN 128u           /* states remembered for one instruction */
-#define LEAT_VERIFY_WIDEN 16u           /* states of one shape after which numbers that differ are forgotten */
+#define LEAT_VERIFY_WIDEN 16u           /* states alike but for numbers after which those that differ are forgotten */
+#define LEAT_VERIFY_WIDEN_MORE 64u      /* ... but for numbers and places of pointers after which those are, too */
 #define LEAT_VERIFY_MEMORY (256u << 20) /* bytes for remembered states */
-#define LEAT_VERIFY_COMPARED (1u << 28) /* registers and slots looked at in them: a second or two */
+#define LEAT_VERIFY_COMPARED (1u << 27) /* registers and slots looked at in them: a second or two */
+#define LEAT_VERIFY_FAR 0xffff          /* a packet pointer that may lie further on proves nothing */
 
 #define LEAT_SLOTS (LEAT_BPF_STACK_SIZE / 8u)
 
@@ -38,16 +42,23 @@ enum leat_kind {
 	LEAT_KINDS
 };
 
+/**
+ * A pointer lies value + range bytes from where its region begins; range is 0 when it is known where. Packet and
+ * metadata pointers of one base have the same unknown part, whatever it is: what is proven for one is for all.
+ */
 struct leat_vreg {
 	uint8_t kind;
 	uint8_t frame; /* STACK: whose */
 	uint8_t map;   /* MAP, VALUE: number */
-	bool known : 1;   /* value is meant */
+	bool known : 1;   /* value is all there is to know */
 	bool exposed : 1; /* a slot: a write to a place unknown may have gone here since (memory.c) */
-	uint32_t id;   /* ..._OR_NULL: copies of one result; RECORD: which */
-	int64_t value; /* NUMBER: itself; pointers: distance from where they began; FUNC: its instruction */
+	uint32_t id;   /* ..._OR_NULL, NUMBER: copies of one result; RECORD: which */
+	uint32_t base; /* PACKET, META: whose unknown part; 0: there is none */
+	uint32_t room; /* PACKET, META: bytes after the unknown part that are there for certain; RECORD: its size */
+	int64_t value; /* NUMBER that is known: itself; pointers: distance; FUNC: its instruction */
+	struct leat_range range; /* NUMBER: itself; pointers: the unknown part of the distance */
 };
-LEAT_STATIC_ASSERT(sizeof(struct leat_vreg) == 16, "many are kept");
+LEAT_STATIC_ASSERT(sizeof(struct leat_vreg) == 72, "is compared as memory: no holes");
 
 struct leat_vframe {
 	struct leat_vreg reg[MAX_BPF_REG];
@@ -62,6 +73,7 @@ struct leat_vstate {
 	uint32_t pc;
 	uint32_t n_frames;
 	uint32_t n_refs;
+	uint32_t room[2]; /* bytes of packet, of metadata that are there for certain */
 	uint32_t ref[LEAT_BPF_RECORDS_MAX];            /* ids of reserved records */
 	struct leat_vframe frame[LEAT_BPF_FRAMES_MAX]; /* n_frames of them */
 };
@@ -70,6 +82,7 @@ struct leat_vstate {
 struct leat_vseen {
 	struct leat_vseen *next;
 	uint32_t n_frames, n_refs, n_regs;
+	uint32_t room[2];
 	uint32_t call[LEAT_BPF_FRAMES_MAX];
 	uint32_t ref[LEAT_BPF_RECORDS_MAX];
 	uint64_t spilled[LEAT_BPF_FRAMES_MAX];
@@ -84,13 +97,15 @@ struct leat_vseen {
 #define LEAT_MARK_STACK 0x10u  /* ... the stack */
 #define LEAT_MARK_OTHER 0x20u  /* ... something else */
 #define LEAT_MARK_MAP 0x80u    /* a helper was seen to be called with a map */
+#define LEAT_MARK_LOOP 0x100u  /* a loop comes back to here */
 #define LEAT_MARK_BLUNT 0x40u /* a write that may reach the stack on one path and not on another: numbers are dropped */
 
 struct leat_verifier {
 	struct leat_bpf_prog *prog;
 	struct leat_diag *diag;
 	int16_t *op;     /* row of each instruction */
-	uint8_t *mark;   /* LEAT_MARK_* */
+	uint16_t *mark;  /* LEAT_MARK_* */
+	uint8_t *guard;  /* an access was not proven on some path */
 	uint16_t *live;  /* registers that are read before they are written, from each instruction on */
 	uint32_t *func;  /* first instruction of the function it is in */
 	uint16_t *depth; /* by first instruction of a function: bytes of stack */
@@ -118,14 +133,37 @@ static inline const struct bpf_insn *leat_vinsn(const struct leat_verifier *v)
 	return &v->prog->insn[v->state->pc];
 }
 
+/** A number of which @range is known. */
+static inline struct leat_vreg leat_vrange(struct leat_range range)
+{
+	struct leat_vreg reg = { .kind = LEAT_KIND_NUMBER, .known = leat_range_is_const(&range), .range = range };
+
+	if (reg.known)
+		reg.value = (int64_t)range.umin;
+	return reg;
+}
+
 static inline struct leat_vreg leat_vnumber(void)
 {
-	return (struct leat_vreg){ .kind = LEAT_KIND_NUMBER };
+	return leat_vrange(leat_range_any(64));
 }
 
 static inline struct leat_vreg leat_vconst(int64_t value)
 {
-	return (struct leat_vreg){ .kind = LEAT_KIND_NUMBER, .known = true, .value = value };
+	return leat_vrange(leat_range_const((uint64_t)value, 64));
+}
+
+/** What a load of @size bytes that are zero-extended gives. */
+static inline struct leat_vreg leat_vloaded(uint32_t size)
+{
+	return leat_vrange(leat_range_zero_extend(leat_range_any(size * 8), size * 8, 64));
+}
+
+/** Whether nothing at all is known of it but that it is a number. */
+static inline bool leat_vunknown(const struct leat_vreg *reg)
+{
+	return reg->kind == LEAT_KIND_NUMBER && reg->range.mask == UINT64_MAX && reg->range.umax == UINT64_MAX &&
+	       !reg->range.umin && reg->range.smin == INT64_MIN && reg->range.smax == INT64_MAX;
 }
 
 static inline bool leat_vpointer(const struct leat_vreg *reg)
@@ -147,6 +185,11 @@ int leat_verify_structure(struct leat_verifier *v);
 /** After the walk: the stack that tail calls leave. */
 int leat_verify_tail_stack(struct leat_verifier *v);
 
+/* ---- loops.c ---- */
+
+/** Marks where loops begin (LEAT_MARK_LOOP). */
+int leat_verify_loops(struct leat_verifier *v);
+
 /* ---- state.c ---- */
 
 /** Puts the state aside, to be followed from @pc on. */
@@ -161,14 +204,19 @@ void leat_verify_set_slot(struct leat_vframe *frame, unsigned int slot, const st
 /* ---- alu.c ---- */
 
 int leat_verify_alu(struct leat_verifier *v, int op);
-/** Works out a conditional jump; pushes the state of the branch taken. *@next is where to go on. */
-int leat_verify_jump(struct leat_verifier *v, int op, uint32_t *next);
+
+/* ---- jump.c ---- */
+
+/** Works out a conditional jump; pushes the state of the branch taken. *@next is where to go on; *@ended: nowhere. */
+int leat_verify_jump(struct leat_verifier *v, int op, uint32_t *next, bool *ended);
 
 /* ---- memory.c ---- */
 
 int leat_verify_memory(struct leat_verifier *v, int op);
-/** After the walk: writes keep away from those slots only that are read afterwards. */
-void leat_verify_settle_keep(struct leat_verifier *v);
+/** After the walk: which accesses are proven; writes keep away from those slots only that are read afterwards. */
+void leat_verify_settle(struct leat_verifier *v);
+/** Whether [off, off + size) of what @reg points to is there for certain. */
+bool leat_verify_inside(const struct leat_verifier *v, const struct leat_vreg *reg, int64_t off, uint64_t size);
 /** Notes that this instruction writes @size bytes (0: unknown) from @off of @reg on. */
 void leat_verify_write(struct leat_verifier *v, const struct leat_vreg *reg, int64_t off, uint64_t size);
 /** Whether @reg points to memory at all; refuses with a sentence that says what register @number cannot be. */

@@ -567,7 +567,7 @@ static void too_complex(void **state)
 	memcpy(insns, begin, sizeof(begin));
 	/* each stage leaves one of two pointers in a slot of its own: 2^50 states */
 	for (i = 0; i < 50; i++) {
-		const struct bpf_insn branch[] = { MOV64X(R3, R10), JMP64K(BPF_JGT, R2, i, 1), MOV64X(R3, R6),
+		const struct bpf_insn branch[] = { MOV64X(R3, R10), JMP64K(BPF_JSET, R2, 1u << (i % 31), 1), MOV64X(R3, R6),
 						   STX(BPF_DW, R10, -8 * (int)(i + 1), R3) };
 
 		memcpy(&insns[n], branch, sizeof(branch));
