@@ -181,7 +181,7 @@ static int allocate(struct leat_verifier *v)
 	size_t n = v->prog->n_insns, i;
 
 	v->op = leat_heap_zalloc(n * sizeof(*v->op));
-	v->mark = leat_heap_zalloc(n);
+	v->mark = leat_heap_zalloc(n * sizeof(*v->mark));
 	v->guard = leat_heap_zalloc(n);
 	v->live = leat_heap_zalloc(n * sizeof(*v->live));
 	v->func = leat_heap_zalloc(n * sizeof(*v->func));
