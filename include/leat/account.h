@@ -64,17 +64,25 @@ LEAT_API uint64_t leat_flow_in_place(enum leat_place place);
  */
 LEAT_API void leat_run_tag(struct leat_run run, uint16_t holder);
 
-/** Says that @holder has the run now: recorded for a sample of runs, those that begin a block. *any*. */
-static inline void leat_page_pool_hold(struct leat_run run, uint16_t holder)
+/** Whether who gets the run is recorded: of a sample of runs, those that begin a block. */
+static inline bool leat_run_is_sampled(struct leat_run run)
 {
-#ifndef LEAT_EXACT_HOLDERS /* a debugging option of the build: every run is recorded */
-	if (leat_likely(leat_run_addr(run) % LEAT_BLOCK_SIZE))
-		return;
+#ifdef LEAT_EXACT_HOLDERS /* a debugging option of the build */
+	(void)run;
+	return true;
+#else
+	return leat_unlikely(leat_run_addr(run) % LEAT_BLOCK_SIZE == 0);
 #endif
-	leat_run_tag(run, holder);
 }
 
-/** A packet is put where it may stay: recorded for each. **Borrows**. *any*. */
+/** Says that @holder has the run now. Packets: leat_skb_hold(), leat_xdp_frame_hold(). *any*. */
+static inline void leat_page_pool_hold(struct leat_run run, uint16_t holder)
+{
+	if (leat_run_is_sampled(run))
+		leat_run_tag(run, holder);
+}
+
+/** A run is put where it may stay: recorded for each. Packets: leat_skb_park(). **Borrows**. *any*. */
 LEAT_API void leat_page_pool_park(struct leat_run run, uint16_t holder);
 /** It is taken from there, by nobody in particular. *any*. */
 LEAT_API void leat_page_pool_unpark(struct leat_run run);

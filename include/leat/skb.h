@@ -41,6 +41,20 @@ LEAT_API void leat_skb_free(struct leat_skb *skb);
 /** The same for @n of them, grouped by pool. *any*. */
 LEAT_API void leat_skb_free_bulk(struct leat_skb **skbs, unsigned int n);
 
+/** Writes @holder's tag into every run of an skb. See account.h. */
+LEAT_API void leat_skb_tag(const struct leat_skb *skb, uint16_t holder);
+/** An skb is put where it may stay, or taken from there: leat_page_pool_park() for every run. **Borrows**. */
+LEAT_API void leat_skb_park(const struct leat_skb *skb, uint16_t holder);
+LEAT_API void leat_skb_unpark(const struct leat_skb *skb);
+
+/** Says that @holder has the skb now: recorded for a sample. */
+static inline void leat_skb_hold(const struct leat_skb *skb, uint16_t holder)
+{
+	/* the skb is the start of its own run */
+	if (leat_run_is_sampled(leat_run_make((uint64_t)(uintptr_t)skb, 1)) || leat_run_is_sampled(skb->head))
+		leat_skb_tag(skb, holder);
+}
+
 /**
  * Makes an skb of a received packet: the references move. Returns NULL when memory is out (the caller keeps @xdp).
  * *owner* of @objs.

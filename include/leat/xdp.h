@@ -15,7 +15,7 @@
 #ifndef LEAT_XDP_H
 #define LEAT_XDP_H
 
-#include <leat/page_pool.h>
+#include <leat/account.h>
 
 LEAT_BEGIN_DECLS
 
@@ -152,6 +152,19 @@ static inline uint32_t leat_xdp_frame_truesize(const struct leat_xdp_frame *fram
 	uint32_t size = (frame->granules & LEAT_RUN_GRANULES_MAX) << LEAT_GRANULE_SHIFT;
 
 	return leat_unlikely(frame->frags != NULL) ? size + leat_xdp_frags_truesize(frame->frags) : size;
+}
+
+/** Writes @holder's tag into every run of a frame. See account.h. */
+LEAT_API void leat_xdp_frame_tag(const struct leat_xdp_frame *frame, uint16_t holder);
+/** A frame is put where it may stay, or taken from there: leat_page_pool_park() for every run. **Borrows**. */
+LEAT_API void leat_xdp_frame_park(const struct leat_xdp_frame *frame, uint16_t holder);
+LEAT_API void leat_xdp_frame_unpark(const struct leat_xdp_frame *frame);
+
+/** Says that @holder has the frame now: recorded for a sample. */
+static inline void leat_xdp_frame_hold(const struct leat_xdp_frame *frame, uint16_t holder)
+{
+	if (leat_run_is_sampled(leat_xdp_frame_run(frame)))
+		leat_xdp_frame_tag(frame, holder);
 }
 
 static inline uint32_t leat_xdp_buff_len(const struct leat_xdp_buff *xdp)

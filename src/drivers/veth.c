@@ -10,7 +10,6 @@
  * not joined yet.
  */
 #include <errno.h>
-#include <leat/account.h>
 #include <leat/driver.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,12 +69,10 @@ static inline uint32_t entry_truesize(uintptr_t entry)
 
 static inline void entry_hold(uintptr_t entry, uint16_t holder)
 {
-	if (entry & IS_SKB) {
-		leat_page_pool_hold(entry_skb(entry)->self, holder);
-		leat_page_pool_hold(entry_skb(entry)->head, holder);
-	} else {
-		leat_page_pool_hold(leat_xdp_frame_run((struct leat_xdp_frame *)entry), holder);
-	}
+	if (entry & IS_SKB)
+		leat_skb_hold(entry_skb(entry), holder);
+	else
+		leat_xdp_frame_hold((struct leat_xdp_frame *)entry, holder);
 }
 
 /* ---- receive ---- */

@@ -6,7 +6,6 @@
  * does not accept is freed and counted here, so that no caller can forget it.
  */
 #include <errno.h>
-#include <leat/account.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -253,7 +252,8 @@ static void wake_queue(void *arg)
 
 int leat_napi_pool_create(struct leat_napi *napi, uint64_t limit)
 {
-	struct leat_page_pool_opts opts = { .size = sizeof(opts), .limit = limit, .wake = wake_queue, .wake_arg = napi };
+	struct leat_page_pool_opts opts = { .size = sizeof(opts), .limit = limit, .wake = wake_queue, .wake_arg = napi,
+					    .low_water = LEAT_BLOCK_SIZE }; /* a batch of packets, not each */
 	char name[LEAT_PORT_NAME_MAX + 12];
 
 	snprintf(name, sizeof(name), "%s.%u", napi->dev->name, napi->rxq.queue);

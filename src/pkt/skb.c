@@ -65,6 +65,35 @@ void leat_skb_free_bulk(struct leat_skb **skbs, unsigned int n)
 	leat_page_pool_put_page_bulk(self, n_self);
 }
 
+/* ---- who has it ---- */
+
+void leat_skb_tag(const struct leat_skb *skb, uint16_t holder)
+{
+	struct leat_run runs[SKB_RUNS];
+	unsigned int n = collect(skb, runs);
+
+	while (n--)
+		leat_run_tag(runs[n], holder);
+}
+
+void leat_skb_park(const struct leat_skb *skb, uint16_t holder)
+{
+	struct leat_run runs[SKB_RUNS];
+	unsigned int n = collect(skb, runs);
+
+	while (n--)
+		leat_page_pool_park(runs[n], holder);
+}
+
+void leat_skb_unpark(const struct leat_skb *skb)
+{
+	struct leat_run runs[SKB_RUNS];
+	unsigned int n = collect(skb, runs);
+
+	while (n--)
+		leat_page_pool_unpark(runs[n]);
+}
+
 /* ---- conversions ---- */
 
 struct leat_skb *leat_skb_from_xdp_buff(struct leat_page_pool *objs, const struct leat_xdp_buff *xdp)

@@ -56,6 +56,43 @@ int leat_xdp_adjust_meta(struct leat_xdp_buff *xdp, int delta)
 	return 0;
 }
 
+/* ---- who has it ---- */
+
+/** Calls @fn for every run. */
+static void for_each_run(const struct leat_xdp_frame *frame, void (*fn)(struct leat_run run, uint16_t holder),
+			 uint16_t holder)
+{
+	uint32_t i;
+
+	fn(leat_xdp_frame_run(frame), holder);
+	if (!frame->frags)
+		return;
+	fn(frame->frags->self, holder);
+	for (i = 0; i < frame->frags->n; i++)
+		fn(frame->frags->frag[i].run, holder);
+}
+
+static void unpark(struct leat_run run, uint16_t holder)
+{
+	(void)holder;
+	leat_page_pool_unpark(run);
+}
+
+void leat_xdp_frame_tag(const struct leat_xdp_frame *frame, uint16_t holder)
+{
+	for_each_run(frame, leat_run_tag, holder);
+}
+
+void leat_xdp_frame_park(const struct leat_xdp_frame *frame, uint16_t holder)
+{
+	for_each_run(frame, leat_page_pool_park, holder);
+}
+
+void leat_xdp_frame_unpark(const struct leat_xdp_frame *frame)
+{
+	for_each_run(frame, unpark, LEAT_HOLDER_NONE);
+}
+
 /* ---- fragments ---- */
 
 uint32_t leat_xdp_frags_truesize(const struct leat_xdp_frags *frags)

@@ -9,7 +9,6 @@
  *
  * Program and rx handler are read once per poll, and everything gathered has left before leat_rx_end() returns.
  */
-#include <leat/account.h>
 #include <leat/driver.h>
 #include <string.h>
 
@@ -35,8 +34,7 @@ static void flush_pass(struct leat_rx *rx)
 
 static void pass_skb(struct leat_rx *rx, struct leat_skb *skb)
 {
-	leat_page_pool_hold(skb->self, rx->rx_handler->holder);
-	leat_page_pool_hold(skb->head, rx->rx_handler->holder);
+	leat_skb_hold(skb, rx->rx_handler->holder);
 	rx->pass[rx->n_pass++] = skb;
 	if (rx->n_pass == LEAT_NAPI_BUDGET)
 		flush_pass(rx);
