@@ -56,12 +56,12 @@ static inline uint64_t ticks(void)
 }
 #endif
 
-static LEAT_COLD __attribute__((noinline)) void read_clock(struct leat_pool *pool, uint64_t tick)
+static LEAT_COLD void read_clock(struct leat_pool *pool)
 {
 	uint32_t ms = (uint32_t)(leat_clock_read(CLOCK_MONOTONIC_COARSE) / 1000000);
 
-	pool->tick = tick;
-	pool->now_ms = ms ? ms : 1; /* 0: never cut */
+	pool->tick = ticks();
+	pool->now_twice = (uint64_t)(ms ? ms : 1) * UINT64_C(0x100000001); /* 0: never cut */
 }
 
 /* ---- the cursor ---- */
@@ -91,46 +91,44 @@ void leat_pool_uncut(struct leat_pool *pool)
 	leat_pool_free_granules(pool, leat_block_of(pub->cur), leat_granule_idx(pub->cur) % LEAT_BLOCK_GRANULES, left);
 }
 
-static inline uint32_t now_ms(struct leat_pool *pool)
+static inline bool clock_is_old(const struct leat_pool *pool)
 {
-	uint64_t tick = ticks();
-
-	if (leat_unlikely(tick - pool->tick > TICKS_OLD))
-		read_clock(pool, tick);
-	return pool->now_ms;
+	return ticks() - pool->tick > TICKS_OLD;
 }
 
-/** Stamps all pages of a block that was wholly free. */
-static inline void stamp_block(struct leat_pool *pool, struct leat_block *block, uint32_t idx)
+/** Takes wholly free block @idx, whose bit in a bitmap is gone, and which has no flags. */
+static inline __attribute__((always_inline)) void take_clean(struct leat_pool *pool, struct leat_block *block,
+								     uint64_t idx)
 {
 	if (leat_unlikely(!block->cut_ms[0]))
 		leat_count(&pool->cut_new, LEAT_BLOCK_GRANULES);
-	leat_block_stamp_whole(block, leat_pool_block_addr(pool, idx), now_ms(pool));
-}
-
-/** Takes wholly free block @idx, whose bit in a bitmap is gone. */
-static inline void take_block(struct leat_pool *pool, uint32_t idx)
-{
-	struct leat_block *block = &pool->blocks[idx];
-
-	LEAT_ASSERT(!*(const uint64_t *)(const void *)block->chunk); /* else: a page_frag_cache cut it and left marks */
-	if (leat_unlikely(block->flags)) /* a line that is read by many is written only when it must */
-		__atomic_store_n(&block->flags, 0, __ATOMIC_RELAXED);
-	stamp_block(pool, block, idx);
+	leat_block_stamp_whole(block, pool->pub.first + (idx << LEAT_BLOCK_SHIFT), pool->now_twice);
 	__atomic_store_n(&block->free, 0, __ATOMIC_RELEASE); /* the stamps are seen by who sees that it is cut: account.c */
 	pool->sweep = idx;
 	leat_count(&pool->pub.counts.cut, LEAT_BLOCK_GRANULES);
 }
 
-static inline void take_whole(struct leat_pool *pool, uint32_t idx)
+static void forget_whole(struct leat_pool *pool, uint32_t idx)
 {
 	pool->whole[idx / 64] &= ~(UINT64_C(1) << idx % 64);
 	pool->n_whole--;
-	take_block(pool, idx);
 }
 
-/** Points the cursor at a block that was taken. */
-static inline void point_at(struct leat_pool *pool, uint32_t idx)
+/** Takes wholly free block @idx, whose bit in a bitmap is gone. */
+static void take_block(struct leat_pool *pool, uint32_t idx)
+{
+	struct leat_block *block = &pool->blocks[idx];
+
+	if (block->flags) { /* a line that is read by many is written only when it must */
+		LEAT_ASSERT(!*(const uint64_t *)(const void *)block->chunk); /* else: a page_frag_cache left marks */
+		__atomic_store_n(&block->flags, 0, __ATOMIC_RELAXED);
+	}
+	take_clean(pool, block, idx);
+	leat_count(&pool->long_blocks, 1);
+}
+
+/** Points the cursor at a block that the long way took. */
+static void point_at(struct leat_pool *pool, uint32_t idx)
 {
 	uint64_t addr = leat_pool_block_addr(pool, idx);
 
@@ -143,7 +141,7 @@ static void cut_run(struct leat_pool *pool, uint32_t idx, uint32_t bit, uint32_t
 {
 	struct leat_block *block = &pool->blocks[idx];
 
-	leat_block_stamp(block, leat_pool_block_addr(pool, idx), bit, n, now_ms(pool));
+	leat_block_stamp(block, leat_pool_block_addr(pool, idx), bit, n, (uint32_t)pool->now_twice);
 	__atomic_store_n(&block->free, block->free & ~leat_block_mask(bit, n), __ATOMIC_RELEASE); /* as above */
 	pool->sweep = idx;
 	leat_page_pool_move(&pool->pub, leat_pool_block_addr(pool, idx) + ((uint64_t)bit << LEAT_GRANULE_SHIFT));
@@ -159,7 +157,7 @@ static void cut_run(struct leat_pool *pool, uint32_t idx, uint32_t bit, uint32_t
 static bool cut_whole(struct leat_pool *pool)
 {
 	uint32_t words = (pool->n_blocks + 63) / 64;
-	uint32_t start = pool->sweep + 1;
+	uint32_t start = (uint32_t)pool->sweep + 1;
 	uint32_t w, i, idx;
 	uint64_t bits;
 
@@ -174,7 +172,8 @@ static bool cut_whole(struct leat_pool *pool)
 		bits = pool->whole[w];
 	}
 	idx = w * 64 + (uint32_t)__builtin_ctzll(bits);
-	take_whole(pool, idx);
+	forget_whole(pool, idx);
+	take_block(pool, idx);
 	point_at(pool, idx);
 	return true;
 }
@@ -218,7 +217,7 @@ static uint32_t longest_run(uint64_t free, uint32_t *first)
 static bool cut_partial(struct leat_pool *pool, uint32_t least, uint32_t look, bool anywhere)
 {
 	uint32_t end = pool->n_blocks < pool->limit_blocks ? pool->n_blocks : pool->limit_blocks;
-	uint32_t idx = pool->sweep, n, bit = 0, best = 0, best_idx = 0, best_bit = 0;
+	uint32_t idx = (uint32_t)pool->sweep, n, bit = 0, best = 0, best_idx = 0, best_bit = 0;
 
 	for (look = look < end ? look : end; look; look--) {
 		idx = idx + 1 < end ? idx + 1 : 0;
@@ -280,19 +279,15 @@ static bool fails_now(struct leat_pool *pool)
 	return true;
 }
 
-static struct leat_run first_of_run(struct leat_page_pool *pub, uint32_t granules)
-{
-	struct leat_run run = leat_run_make(pub->cur, granules);
-
-	leat_page_pool_move(pub, pub->cur + ((uint64_t)granules << LEAT_GRANULE_SHIFT));
-	return run;
-}
-
-/** What keeps a slow path from the short way, doorbells apart, is looked at here. Returns true when it shall fail. */
-static bool look_at_odd(struct leat_pool *pool)
+/** What keeps an allocation from the short way is seen to here. Returns true when it shall fail. */
+static bool see_to_odd(struct leat_pool *pool)
 {
 	uint32_t odd = __atomic_load_n(&pool->odd, __ATOMIC_RELAXED);
 
+	leat_count(&pool->long_ways, 1);
+	if (clock_is_old(pool))
+		read_clock(pool);
+	leat_pool_drain_rung(pool);
 	if (odd & (LEAT_POOL_LIMIT | LEAT_POOL_OVER))
 		leat_pool_apply_limit(pool);
 	return odd & LEAT_POOL_FAIL && fails_now(pool);
@@ -303,37 +298,50 @@ static __attribute__((noinline)) struct leat_run alloc_long_way(struct leat_pool
 	struct leat_page_pool *pub = &pool->pub;
 	struct leat_run run;
 
-	leat_pool_drain_rung(pool);
+	leat_pool_uncut(pool);
 	/* a doorbell is a hint: before memory is called short, every ring is read */
-	if (look_at_odd(pool) ||
+	if (see_to_odd(pool) ||
 	    (!next_run(pool, granules) && !(leat_page_pool_drain(pub) && next_run(pool, granules)) &&
 	     !foreign_run(pool, granules))) {
 		leat_count(&pool->alloc_failed, 1);
 		return LEAT_RUN_NONE;
 	}
-	run = first_of_run(pub, granules);
+	run = leat_run_make(pub->cur, granules);
+	leat_page_pool_move(pub, pub->cur + leat_run_size(run));
 	if (pool->fail_nth)
 		leat_pool_uncut(pool); /* so that the next one comes here, too */
 	return run;
 }
 
+static __attribute__((noinline)) struct leat_run alloc_after_uncut(struct leat_page_pool *pub, uint32_t granules)
+{
+	leat_pool_uncut(leat_pool_of(pub));
+	return leat_page_pool_alloc_slow(pub, granules);
+}
+
+/* The short way, which calls nothing. */
 struct leat_run leat_page_pool_alloc_slow(struct leat_page_pool *pub, uint32_t granules)
 {
 	struct leat_pool *pool = leat_pool_of(pub);
-	uint32_t idx = pool->sweep + 1;
+	uint64_t idx = pool->sweep + 1, addr; /* after the last block: no bit is set there */
+	uint64_t *word = &pool->whole[idx / 64];
+	struct leat_block *block = &pool->blocks[idx];
 
 	LEAT_ASSERT(granules - 1 < LEAT_BLOCK_GRANULES);
-	leat_count(&pool->slow, 1);
-	if (pub->cur != pub->end)
-		leat_pool_uncut(pool);
-	if (idx >= pool->n_blocks)
-		idx = 0;
-	if (leat_unlikely(__atomic_load_n(&pub->doorbell, __ATOMIC_RELAXED) ||
-			  __atomic_load_n(&pool->odd, __ATOMIC_RELAXED) || !(pool->whole[idx / 64] >> idx % 64 & 1)))
+	if (leat_unlikely(pub->cur != pub->end))
+		return alloc_after_uncut(pub, granules);
+	if (leat_unlikely(!(*word >> idx % 64 & 1)) ||
+	    leat_unlikely(__atomic_load_n(&pub->doorbell, __ATOMIC_RELAXED) |
+			  __atomic_load_n(&pool->odd, __ATOMIC_RELAXED) | block->flags) ||
+	    leat_unlikely(clock_is_old(pool)))
 		return alloc_long_way(pool, granules);
-	take_whole(pool, idx);
-	point_at(pool, idx);
-	return first_of_run(pub, granules);
+	*word ^= UINT64_C(1) << idx % 64;
+	pool->n_whole--;
+	take_clean(pool, block, idx);
+	addr = pub->first + (idx << LEAT_BLOCK_SHIFT);
+	__atomic_store_n(&pub->end, addr + LEAT_BLOCK_SIZE, __ATOMIC_RELAXED);
+	leat_page_pool_move(pub, addr + ((uint64_t)granules << LEAT_GRANULE_SHIFT));
+	return leat_run_make(addr, granules);
 }
 
 void leat_page_pool_fail_nth(struct leat_page_pool *pub, uint64_t nth)
@@ -359,7 +367,7 @@ static bool side_by_side(const struct leat_pool *pool, uint32_t idx)
 /** The first of @n wholly free blocks side by side, after the sweep; UINT32_MAX: there are none. */
 static uint32_t find_blocks(const struct leat_pool *pool, uint32_t n)
 {
-	uint32_t round, idx, have, start = pool->sweep + 1 < pool->n_blocks ? pool->sweep + 1 : 0;
+	uint32_t round, idx, have, start = pool->sweep + 1 < pool->n_blocks ? (uint32_t)pool->sweep + 1 : 0;
 
 	if (pool->n_whole < n)
 		return UINT32_MAX;
@@ -385,24 +393,27 @@ static struct leat_run take_blocks(struct leat_pool *pool, uint32_t first, uint3
 {
 	uint32_t i;
 
-	for (i = 0; i < n; i++)
-		take_whole(pool, first + i);
+	for (i = first; i < first + n; i++) {
+		forget_whole(pool, i);
+		take_block(pool, i);
+	}
 	return leat_run_make_long(leat_pool_block_addr(pool, first), n * LEAT_BLOCK_GRANULES);
 }
 
 struct leat_run leat_page_pool_alloc_pages_slow(struct leat_page_pool *pub, uint32_t order)
 {
 	struct leat_pool *pool = leat_pool_of(pub);
-	uint32_t n = 1u << (order - LEAT_BLOCK_ORDER), first = UINT32_MAX;
+	uint32_t n = 1u << (order - LEAT_BLOCK_ORDER), first = UINT32_MAX, most;
 
 	LEAT_ASSERT(order > LEAT_BLOCK_ORDER && order <= LEAT_PAGE_ORDER_MAX);
-	leat_count(&pool->slow, 1);
-	leat_pool_drain_rung(pool);
-	if (!look_at_odd(pool)) {
+	if (!see_to_odd(pool)) {
 		first = find_blocks(pool, n);
 		if (first == UINT32_MAX && leat_page_pool_drain(pub))
 			first = find_blocks(pool, n);
-		while (first == UINT32_MAX && leat_pool_grow(pool, n * LEAT_BLOCK_PAGES))
+		most = below_watermark(pool);
+		if (most < n * LEAT_BLOCK_PAGES)
+			most = n * LEAT_BLOCK_PAGES;
+		while (first == UINT32_MAX && leat_pool_grow(pool, most))
 			first = find_blocks(pool, n);
 	}
 	if (first == UINT32_MAX) {

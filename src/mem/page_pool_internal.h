@@ -61,13 +61,13 @@ struct leat_pool {
 
 	/* owner, or the lock's holder once the pool is closed */
 	uint32_t n_blocks;         /* up to the last one with memory; any thread reads */
-	uint32_t sweep;            /* block the cursor was last in */
 	uint32_t n_whole;          /* bits set in whole */
 	uint32_t odd;              /* LEAT_POOL_*; atomic: any thread sets LEAT_POOL_LIMIT */
-	uint64_t *whole;           /* a bit per block: wholly free, not under the cursor, and the cursor may have it */
+	uint64_t sweep;            /* block the cursor was last in */
+	uint64_t *whole;           /* a bit per block, and one more: wholly free, and the cursor may have it */
 	struct leat_block *blocks; /* descriptor of the first block */
-	uint64_t tick;             /* when now_ms was read, in the processor's ticks */
-	uint32_t now_ms;           /* CLOCK_MONOTONIC_COARSE, milliseconds, never 0 */
+	uint64_t tick;             /* when the clock was read, in the processor's ticks */
+	uint64_t now_twice;        /* CLOCK_MONOTONIC_COARSE, milliseconds, never 0, in both halves */
 	uint32_t n_aside;          /* bits set in aside */
 	uint64_t *aside;           /* a bit per block: wholly free, of another node than the pool's */
 	bool picky;                /* some blocks are not for the cursor: foreign or over the limit */
@@ -83,7 +83,9 @@ struct leat_pool {
 	uint64_t fail_nth;
 	/* any thread reads; granules, then counts */
 	uint64_t cut_new, cut_partial;
-	uint64_t slow, grows, shrinks, grow_failed, partial_runs, node_moves, alloc_failed;
+	uint64_t long_ways;   /* allocations that took the long way */
+	uint64_t long_blocks; /* blocks that these took; each of the others is an allocation that took the short one */
+	uint64_t grows, shrinks, grow_failed, partial_runs, node_moves, alloc_failed;
 
 	/* any thread */
 	uint64_t limit; /* what leat_page_pool_set_limit() said: extents << 32 | floor in pages (atomic) */

@@ -70,7 +70,7 @@ static void free_tables(struct leat_pool *pool)
 
 static bool make_tables(struct leat_pool *pool)
 {
-	size_t bitmap = (pool->max_blocks + 63) / 64 * sizeof(*pool->whole);
+	size_t bitmap = (pool->max_blocks / 64 + 1) * sizeof(*pool->whole);
 
 	pool->whole = leat_heap_zalloc(bitmap);
 	pool->aside = leat_heap_zalloc(bitmap);
@@ -187,11 +187,12 @@ void leat_page_pool_stats(const struct leat_page_pool *pub, struct leat_page_poo
 	stats->cut_new = read_count(&pool->cut_new);
 	stats->cut_partial = read_count(&pool->cut_partial);
 	stats->cut_recycled = difference(cut, stats->cut_new + stats->cut_partial);
-	stats->slow = read_count(&pool->slow);
 	stats->grows = read_count(&pool->grows);
 	stats->shrinks = read_count(&pool->shrinks);
 	stats->grow_failed = read_count(&pool->grow_failed);
 	stats->recycled_blocks = difference(cut, stats->cut_partial) / LEAT_BLOCK_GRANULES; /* they are cut whole */
+	stats->slow = read_count(&pool->long_ways) +
+		      difference(stats->recycled_blocks, read_count(&pool->long_blocks));
 	stats->partial_runs = read_count(&pool->partial_runs);
 	stats->node_moves = read_count(&pool->node_moves);
 	stats->alloc_failed = read_count(&pool->alloc_failed);

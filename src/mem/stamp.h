@@ -54,12 +54,12 @@ static inline void leat_block_stamp(struct leat_block *block, uint64_t addr, uin
 				now);
 }
 
-/** All of a block that was wholly free is cut: several pages at a step. */
-static inline void leat_block_stamp_whole(struct leat_block *block, uint64_t addr, uint32_t now)
+/** All of a block that was wholly free is cut: several pages at a step. @both is the time in both its halves. */
+static inline void leat_block_stamp_whole(struct leat_block *block, uint64_t addr, uint64_t both)
 {
 	const uint64_t one = UINT64_C(0x0001000100010001);
 	uint64_t *ms = (uint64_t *)(void *)block->cut_ms, *seq = (uint64_t *)(void *)block->cut_seq;
-	uint64_t both = now * UINT64_C(0x100000001), low = seq[0] + one, high = seq[1] + one;
+	uint64_t low = seq[0] + one, high = seq[1] + one;
 
 	__atomic_store_n(&ms[0], both, __ATOMIC_RELAXED);
 	__atomic_store_n(&ms[1], both, __ATOMIC_RELAXED);
