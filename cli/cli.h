@@ -34,6 +34,8 @@ int run_command(int argc, char **argv, const struct command *self);
 extern const char run_help[];
 /** Prints what is in @diag to standard error, or @rc about @file when nothing is. */
 void print_mistakes(const struct leat_diag *diag, int rc, const char *file);
+int prog_command(int argc, char **argv, const struct command *self);
+extern const char prog_help[];
 int bench_command(int argc, char **argv, const struct command *self);
 extern const char bench_help[];
 int replay_command(int argc, char **argv, const struct command *self);

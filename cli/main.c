@@ -21,6 +21,7 @@ static const struct command commands[] = {
 #ifdef LEAT_HAVE_PCAP
 	{ "replay", "run an eBPF object on a capture", replay_help, replay_command },
 #endif
+	{ "prog", "verify the programs of an eBPF object", prog_help, prog_command },
 	{ "bench", "measure a choice of the design against its baselines", bench_help, bench_command },
 	{ "help", "show this text, or that of a command", help_help, help_command },
 };

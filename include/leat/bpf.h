@@ -55,6 +55,7 @@ struct leat_bpf_object_opts {
 	const char *loader;       /* path of leat-load; NULL: beside the running program, then where it was installed */
 	const char *btf;          /* BTF of a kernel for CO-RE; NULL: the running kernel's, where there is one */
 	unsigned int timeout_ms;  /* for leat-load; 0: 10 s */
+	bool strict;              /* refuse a program that would need tests at run time */
 };
 
 /**
@@ -129,6 +130,29 @@ struct leat_bpf_trap {
 };
 /** The @idx-th place at which the program was ended so far; false past the end. *any*. */
 LEAT_API bool leat_bpf_prog_trap(const struct leat_bpf_prog *prog, unsigned int idx, struct leat_bpf_trap *trap);
+
+/** What the verifier found of a loaded program. */
+struct leat_bpf_check {
+	unsigned int insns;      /* as loaded */
+	unsigned int reached;    /* of them on some path */
+	unsigned int proven;     /* accesses that need no look at run time, memory arguments of helpers included */
+	unsigned int guarded;    /* accesses that are tested at run time: leat_bpf_prog_guard() */
+	unsigned int stack;      /* bytes, of the deepest chain of calls */
+	uint64_t longest;        /* instructions of the longest path, callees included; 0: there are loops */
+	unsigned int walked;     /* instructions that the verifier looked at */
+	uint64_t verify_ns;      /* how long that took */
+	bool writes_packet;      /* it may change bytes or edges of the packet */
+};
+LEAT_API void leat_bpf_prog_check(const struct leat_bpf_prog *prog, struct leat_bpf_check *check);
+
+/** An access that is tested at run time. */
+struct leat_bpf_guard {
+	unsigned int insn;   /* number of the instruction in the program */
+	const char *region;  /* "packet", "map value" ... */
+	const char *source;  /* "file.c:12: text", or NULL; valid until this thread asks again */
+};
+/** The @idx-th of them; false past the end. *any*. */
+LEAT_API bool leat_bpf_prog_guard(const struct leat_bpf_prog *prog, unsigned int idx, struct leat_bpf_guard *guard);
 
 /* ---- maps ---- */
 

@@ -60,6 +60,7 @@ struct leat_bpf_aux {
 	uint8_t ctx_load;   /* 1 + offset/4 of the xdp_md member that this load reads; 0: not from the context */
 	bool proven;        /* of a memory access, of a helper's memory arguments: the engine need not check */
 	bool reached;       /* on some path */
+	bool access;        /* of memory: what proven is about */
 	int32_t map;        /* REGION_MAP, and helper calls on a map that is the same on all paths: its number; else -1 */
 	/**
 	 * Stack slots (bit n: bytes 8n..8n+7 of a frame) that a write to a place unknown before may not touch: pointers
@@ -138,6 +139,7 @@ enum leat_bpf_ret {
 };
 
 #define LEAT_BPF_HELPER_MOVES_PACKET 0x1u /* packet pointers are void after it */
+#define LEAT_BPF_HELPER_WRITES_PACKET 0x4u
 #define LEAT_BPF_HELPER_TAIL_CALL 0x2u    /* the engine itself carries it out */
 
 struct leat_bpf_helper {

@@ -152,7 +152,11 @@ int leat_bpf_object_open(struct leat_bpf_env *env, const char *path, const struc
 		return err;
 	leat_diag_at(diag, path, 0, 0, NULL);
 	err = leat_bpf_loader_run(path, &own, diag, &image, &len);
-	return err ? err : open_own(env, image, len, diag, obj);
+	if (!err)
+		err = open_own(env, image, len, diag, obj);
+	if (!err)
+		(*obj)->strict = own.strict;
+	return err;
 }
 
 void leat_bpf_object_close(struct leat_bpf_object *obj)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/heap.h"
 #include "base/suggest.h"
 #include "bpf/names.h"
@@ -193,9 +194,31 @@ static int fill_prog_array(struct leat_bpf_object *obj, uint32_t number, struct 
 
 /* ---- programs ---- */
 
+/** Says each access that is not proven. */
+static int refuse_guards(const struct leat_bpf_prog *prog, struct leat_diag *diag)
+{
+	struct leat_bpf_guard guard;
+	unsigned int i;
+
+	for (i = 0; leat_bpf_prog_guard(prog, i, &guard); i++)
+		leat_diag_add(diag, "%s: instruction %u%s%s%s: it is not proven to stay within its region (%s)", prog->name,
+			      guard.insn, guard.source ? " (" : "", guard.source ? guard.source : "",
+			      guard.source ? ")" : "", guard.region);
+	return i ? -EINVAL : 0;
+}
+
+static int verify(struct leat_bpf_prog *prog, struct leat_diag *diag)
+{
+	uint64_t start = leat_clock_ns();
+	int err = leat_bpf_verify(prog, diag);
+
+	prog->verify_ns = leat_clock_ns() - start;
+	return !err && prog->obj->strict ? refuse_guards(prog, diag) : err;
+}
+
 static int load_prog(struct leat_bpf_prog *prog, struct leat_diag *diag)
 {
-	int err = leat_bpf_verify(prog, diag);
+	int err = verify(prog, diag);
 
 	if (err)
 		return err;

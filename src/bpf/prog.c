@@ -90,6 +90,51 @@ static void fill_trap(const struct leat_bpf_prog *prog, uint32_t insn, unsigned 
 	};
 }
 
+/* ---- what the verifier found ---- */
+
+static const char *const region_name[] = {
+	[LEAT_BPF_REGION_NONE] = "memory for a helper", [LEAT_BPF_REGION_STACK] = "stack",
+	[LEAT_BPF_REGION_PACKET] = "packet",            [LEAT_BPF_REGION_META] = "metadata",
+	[LEAT_BPF_REGION_MAP] = "map value",            [LEAT_BPF_REGION_RECORD] = "ring buffer record",
+	[LEAT_BPF_REGION_ANY] = "memory of several kinds",
+};
+
+void leat_bpf_prog_check(const struct leat_bpf_prog *prog, struct leat_bpf_check *check)
+{
+	uint32_t i;
+
+	*check = (struct leat_bpf_check){
+		.insns = prog->n_insns,
+		.stack = prog->stack,
+		.longest = prog->longest,
+		.walked = prog->walked,
+		.verify_ns = prog->verify_ns,
+		.writes_packet = prog->writes_packet,
+	};
+	for (i = 0; prog->aux && i < prog->n_insns; i++) {
+		check->reached += prog->aux[i].reached;
+		check->proven += prog->aux[i].access && prog->aux[i].proven;
+		check->guarded += prog->aux[i].access && !prog->aux[i].proven;
+	}
+}
+
+bool leat_bpf_prog_guard(const struct leat_bpf_prog *prog, unsigned int idx, struct leat_bpf_guard *guard)
+{
+	static _Thread_local char source[512];
+	uint32_t i;
+
+	for (i = 0; prog->aux && i < prog->n_insns; i++) {
+		if (!prog->aux[i].access || prog->aux[i].proven || idx--)
+			continue;
+		leat_bpf_prog_source(prog, i, source, sizeof(source));
+		*guard = (struct leat_bpf_guard){
+			.insn = i, .region = region_name[prog->aux[i].region], .source = *source ? source : NULL
+		};
+		return true;
+	}
+	return false;
+}
+
 bool leat_bpf_prog_trap(const struct leat_bpf_prog *prog, unsigned int idx, struct leat_bpf_trap *trap)
 {
 	unsigned int reason;

@@ -26,6 +26,10 @@ struct leat_bpf_prog {
 	uint32_t n_insns;
 	const struct leat_image_line *line; /* in the image, by instruction */
 	uint32_t n_lines;
+	/* after verification */
+	uint32_t walked, stack;             /* see struct leat_bpf_check */
+	uint64_t longest, verify_ns;
+	bool writes_packet;
 	/* after load */
 	bool loaded;
 	struct leat_bpf_aux *aux;           /* per instruction */
@@ -44,6 +48,7 @@ struct leat_bpf_object {
 	uint32_t n_maps;
 	struct leat_btf *btf;               /* NULL: the object has none */
 	bool loaded;
+	bool strict;                        /* no guards */
 };
 
 /** Checks an image as a whole. Returns 0, or -EINVAL with a sentence in @diag. */

@@ -404,7 +404,7 @@ static const struct leat_bpf_helper own_helpers[] = {
 	ROW(xdp_adjust_meta, NUMBER, MOVES, CTX, ANY),
 	ROW(xdp_get_buff_len, NUMBER, 0, CTX),
 	ROW(xdp_load_bytes, NUMBER, 0, CTX, ANY, MEM_OUT, SIZE),
-	ROW(xdp_store_bytes, NUMBER, 0, CTX, ANY, MEM, SIZE),
+	ROW(xdp_store_bytes, NUMBER, LEAT_BPF_HELPER_WRITES_PACKET, CTX, ANY, MEM, SIZE),
 	ROW(csum_diff, NUMBER, 0, MEM_OR_NULL, SIZE_OR_ZERO, MEM_OR_NULL, SIZE_OR_ZERO, ANY),
 	ROW(perf_event_output, NUMBER, 0, CTX, MAP, ANY, MEM, SIZE_OR_ZERO),
 	ROW(ringbuf_output, NUMBER, 0, MAP, MEM, SIZE_OR_ZERO, ANY),

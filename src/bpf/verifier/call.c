@@ -153,6 +153,8 @@ static int arg_mem(struct leat_verifier *v, unsigned int number, struct call *ca
 						  (unsigned long long)size);
 	}
 	v->guard[v->state->pc] |= !leat_verify_inside(v, reg, 0, most(v, number, call));
+	v->prog->aux[v->state->pc].access = true;
+	v->prog->writes_packet |= out && (reg->kind == LEAT_KIND_PACKET || reg->kind == LEAT_KIND_META);
 	if (out)
 		leat_verify_write(v, reg, 0, size);
 	return 0;
@@ -435,6 +437,7 @@ static int call_helper(struct leat_verifier *v)
 	if (err)
 		return err;
 	note_map(v, &call);
+	v->prog->writes_packet |= call.helper->flags & (LEAT_BPF_HELPER_MOVES_PACKET | LEAT_BPF_HELPER_WRITES_PACKET);
 	if (call.helper->flags & LEAT_BPF_HELPER_MOVES_PACKET)
 		lose_packet(v->state);
 	forget_arguments(leat_vframe(v));

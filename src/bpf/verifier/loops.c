@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loops.c: where loops begin. *control*.
+ * loops.c: where loops begin, and how long a path can be where there are none. *control*.
  *
  * The ways through each function are gone depth first; an instruction that is come upon again while it is still on the
  * way begins a loop. Every loop has one. (That a jump leads backwards says nothing: compilers put shared code
@@ -16,7 +16,7 @@
 enum { NOT_SEEN, NONE_GONE, ONE_GONE, BOTH_GONE, DONE };
 
 struct search {
-	const struct leat_verifier *v;
+	struct leat_verifier *v;
 	uint32_t *way;   /* instructions from the function's first to the one at hand */
 	uint8_t *taken;
 	uint32_t n;
@@ -53,6 +53,7 @@ static void search_from(struct search *s, uint32_t start)
 		number = (unsigned int)s->taken[pc] - NONE_GONE;
 		if (number > 1) {
 			s->taken[pc] = DONE;
+			s->v->order[s->v->n_order++] = pc;
 			s->n--;
 			continue;
 		}
@@ -66,18 +67,84 @@ static void search_from(struct search *s, uint32_t start)
 	}
 }
 
+/* ---- measures ---- */
+
+/** Instructions from @pc to where its function ends, those of functions that it calls included. */
+static uint64_t from_here(const struct leat_verifier *v, const uint64_t *longest, uint32_t pc)
+{
+	uint64_t most = 0, callee = 0;
+	uint32_t target;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++)
+		if (way_out(v, pc, i, &target) && longest[target] > most)
+			most = longest[target];
+	if (v->op[pc] == LEAT_OP_CALL_LOCAL)
+		callee = longest[pc + 1 + (uint32_t)v->prog->insn[pc].imm];
+	return 1 + most + callee;
+}
+
+static bool has_loop(const struct leat_verifier *v)
+{
+	uint32_t pc;
+
+	for (pc = 0; pc < v->prog->n_insns; pc++)
+		if ((v->mark[pc] & LEAT_MARK_LOOP) && v->prog->aux[pc].reached)
+			return true;
+	return false;
+}
+
+/** Adds a call to what the function that @pc is in needs of stack below its own. */
+static void deepen(const struct leat_verifier *v, uint32_t *below, uint32_t pc)
+{
+	uint32_t callee, *mine = &below[v->func[pc]];
+
+	if (v->op[pc] != LEAT_OP_CALL_LOCAL || !v->prog->aux[pc].reached)
+		return;
+	callee = pc + 1 + (uint32_t)v->prog->insn[pc].imm;
+	if (*mine < below[callee] + v->depth[callee])
+		*mine = below[callee] + v->depth[callee];
+}
+
+int leat_verify_measure(struct leat_verifier *v)
+{
+	uint64_t *longest = leat_heap_zalloc(v->prog->n_insns * sizeof(*longest));
+	uint32_t *below = leat_heap_zalloc(v->prog->n_insns * sizeof(*below));
+	uint32_t round, i;
+	bool good;
+
+	/* callees may come later in the order: as many rounds as calls can be deep */
+	for (round = 0; longest && below && round < LEAT_BPF_FRAMES_MAX; round++) {
+		for (i = 0; i < v->n_order; i++) {
+			longest[v->order[i]] = from_here(v, longest, v->order[i]);
+			deepen(v, below, v->order[i]);
+		}
+	}
+	if (longest && below) {
+		v->prog->longest = has_loop(v) ? 0 : longest[0];
+		v->prog->stack = v->depth[0] + below[0];
+		v->prog->walked = v->walked;
+	}
+	good = longest && below;
+	leat_heap_free(longest);
+	leat_heap_free(below);
+	return good ? 0 : -ENOMEM;
+}
+
 int leat_verify_loops(struct leat_verifier *v)
 {
 	uint32_t n = v->prog->n_insns, pc;
 	struct search s = { .v = v };
+	bool good;
 
 	s.way = leat_heap_zalloc(n * sizeof(*s.way));
 	s.taken = leat_heap_zalloc(n);
-	for (pc = 0; s.way && s.taken && pc < n; pc++)
+	v->order = leat_heap_zalloc(n * sizeof(*v->order));
+	for (pc = 0; s.way && s.taken && v->order && pc < n; pc++)
 		if ((v->mark[pc] & LEAT_MARK_FUNC) && s.taken[pc] == NOT_SEEN)
 			search_from(&s, pc);
-	pc = s.way && s.taken;
+	good = s.way && s.taken && v->order;
 	leat_heap_free(s.way);
 	leat_heap_free(s.taken);
-	return pc ? 0 : -ENOMEM;
+	return good ? 0 : -ENOMEM;
 }

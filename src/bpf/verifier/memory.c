@@ -111,6 +111,7 @@ static void expose(struct leat_verifier *v, uint32_t number)
 static void settle(struct leat_bpf_aux *aux, bool guard, uint64_t needed, uint64_t keep_above)
 {
 	aux->keep = (aux->keep & needed) | keep_above;
+	aux->access |= aux->region != LEAT_BPF_REGION_NONE;
 	aux->proven = aux->reached && !guard && !aux->keep && aux->region != LEAT_BPF_REGION_ANY;
 }
 
@@ -259,6 +260,7 @@ static int check_access(struct leat_verifier *v, unsigned int number, uint32_t s
 		return err;
 	v->mark[v->state->pc] |= reg->kind == LEAT_KIND_STACK ? LEAT_MARK_STACK : LEAT_MARK_OTHER;
 	v->guard[v->state->pc] |= !leat_verify_inside(v, reg, off, size);
+	v->prog->writes_packet |= write && (reg->kind == LEAT_KIND_PACKET || reg->kind == LEAT_KIND_META);
 	note_region(v, reg);
 	return 0;
 }

@@ -167,6 +167,7 @@ static void release_all(struct leat_verifier *v)
 	leat_heap_free(v->guard);
 	leat_heap_free(v->live);
 	leat_heap_free(v->func);
+	leat_heap_free(v->order);
 	leat_heap_free(v->depth);
 	leat_heap_free(v->needed);
 	leat_heap_free(v->keep_above);
@@ -206,6 +207,7 @@ int leat_bpf_verify(struct leat_bpf_prog *prog, struct leat_diag *diag)
 	struct leat_verifier v = { .prog = prog, .diag = diag };
 	int err;
 
+	prog->writes_packet = false;
 	if (!prog->n_insns) {
 		leat_diag_add(diag, "%s: the program is empty", prog->name);
 		return -EINVAL;
@@ -219,6 +221,8 @@ int leat_bpf_verify(struct leat_bpf_prog *prog, struct leat_diag *diag)
 	}
 	if (!err)
 		leat_verify_settle(&v);
+	if (!err)
+		err = leat_verify_measure(&v);
 	if (!err)
 		err = leat_verify_tail_stack(&v);
 	release_all(&v);

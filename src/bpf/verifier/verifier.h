@@ -11,13 +11,13 @@
 #include "bpf/verifier/range.h"
 
 #define LEAT_VERIFY_BUDGET 1000000u     /* instructions walked */
-#define LEAT_VERIFY_HASTE 300000u       /* ... after which proofs are given up to come to an end */
+#define LEAT_VERIFY_HASTE 100000u       /* ... after which proofs are given up to come to an end */
 #define LEAT_VERIFY_PENDING 8192u       /* branches still to be followed */
 #define LEAT_VERIFY_SEEN 128u           /* states remembered for one instruction */
 #define LEAT_VERIFY_WIDEN 16u           /* states alike but for numbers after which those that differ are forgotten */
 #define LEAT_VERIFY_WIDEN_MORE 64u      /* ... but for numbers and places of pointers after which those are, too */
 #define LEAT_VERIFY_MEMORY (256u << 20) /* bytes for remembered states */
-#define LEAT_VERIFY_COMPARED (1u << 27) /* registers and slots looked at in them: a second or two */
+#define LEAT_VERIFY_COMPARED (1u << 26) /* registers and slots looked at in them: a second or two */
 #define LEAT_VERIFY_FAR 0xffff          /* a packet pointer that may lie further on proves nothing */
 
 #define LEAT_SLOTS (LEAT_BPF_STACK_SIZE / 8u)
@@ -108,6 +108,8 @@ struct leat_verifier {
 	uint8_t *guard;  /* an access was not proven on some path */
 	uint16_t *live;  /* registers that are read before they are written, from each instruction on */
 	uint32_t *func;  /* first instruction of the function it is in */
+	uint32_t *order; /* n_order instructions, each after those that it leads to (loops apart) */
+	uint32_t n_order;
 	uint16_t *depth; /* by first instruction of a function: bytes of stack */
 	uint64_t *needed; /* ... slots that were exposed and are read all the same */
 	uint64_t *keep_above; /* by write: slots of callers' frames that held pointers; aux.keep: of its own frame */
@@ -189,6 +191,8 @@ int leat_verify_tail_stack(struct leat_verifier *v);
 
 /** Marks where loops begin (LEAT_MARK_LOOP). */
 int leat_verify_loops(struct leat_verifier *v);
+/** After the walk: how long paths and how deep stacks can be. */
+int leat_verify_measure(struct leat_verifier *v);
 
 /* ---- state.c ---- */
 
