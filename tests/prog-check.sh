@@ -53,7 +53,7 @@ claim 'is named' grep -q none.o err
 
 n=0
 for object in /usr/lib/*/bpf/xdpfilt_*.o /usr/lib/*/bpf/xdp-dispatcher.o /usr/lib/*/bpf/xsk_def_xdp_prog*.o \
-	/usr/lib/*/bpf/xdpdump_*.o /usr/libexec/xdp-tools/xdp_pass.o /usr/libexec/xdp-tools/xdp_drop.o; do
+	/usr/lib/*/bpf/xdpdump_xdp.o /usr/libexec/xdp-tools/xdp_pass.o /usr/libexec/xdp-tools/xdp_drop.o; do
 	if [ -e "$object" ]; then
 		n=$((n + 1))
 		claim "$(basename "$object") needs no test at run time" check --strict "$object"
