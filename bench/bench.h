@@ -47,7 +47,7 @@ struct bench {
 /** Operations come in multiples of this. */
 #define BENCH_STEP 1024u
 
-/** One way of doing what is measured. Exactly one of ops and sample is set. */
+/** One way of doing what is measured: by ops, or by sample, which goes first. */
 struct bench_variant {
 	const char *name; /* "variant" or "variant@point"; copied */
 	/** Does @n operations, a multiple of BENCH_STEP. The sample is their time over their number, ns. */
@@ -63,6 +63,8 @@ struct bench_variant {
 	bool two_cores;
 	/** With two_cores: partners may be off their core, so its time is not asked for. */
 	bool shares_core;
+	/** When instructions are counted, ops calls bench_counted() for what is to be counted. */
+	bool counts_itself;
 };
 
 /**
@@ -100,11 +102,14 @@ void bench_exact(struct bench_run *run, const char *name, double value, struct b
 /** Says something beside the numbers, a line. */
 void bench_note(struct bench_run *run, const char *fmt, ...) LEAT_PRINTF(2, 3);
 
+/** CPU time of the calling thread, ns: for variants that measure by themselves. */
+uint64_t bench_cpu_ns(void);
 /** Rounds wanted; 1 ms slices and no waiting for quiet cores with --smoke. */
 unsigned int bench_rounds(const struct bench_run *run);
 bool bench_smoke(const struct bench_run *run);
 /** Whether a second core is there, for variants with two_cores. */
 bool bench_two_cores(const struct bench_run *run);
+unsigned int bench_cpus(const struct bench_run *run);
 /** Cores: 0 is the main thread's, 1.. the partners'. */
 int bench_cpu(const struct bench_run *run, unsigned int idx);
 struct team *bench_team(struct bench_run *run);
@@ -115,6 +120,8 @@ struct team *bench_team(struct bench_run *run);
  * what the variant does not need may be left out.
  */
 double bench_instructions(struct bench_run *run, const char *variant);
+/** Calls @ops(@arg, @n) where callgrind collects: for a variant that counts itself. */
+void bench_counted(void (*ops)(void *arg, uint64_t n), void *arg, uint64_t n);
 bool bench_counting(const struct bench_run *run);
 
 /** Packet memory of a bench: an arena, a segment, and a pool that the main thread owns. */

@@ -6,7 +6,9 @@
 #include "bench.h"
 
 #define BENCHES     \
-	BENCH(pool)
+	BENCH(pool) \
+	BENCH(return) \
+	BENCH(free)
 
 #define BENCH(name) extern const struct bench bench_##name;
 BENCHES

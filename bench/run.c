@@ -140,7 +140,7 @@ static uint64_t calibrate(struct bench_run *run, const struct bench_variant *v)
 	uint64_t ops = BENCH_STEP / 2;
 	bool had;
 
-	if (!v->ops) {
+	if (v->sample) {
 		v->sample(v->arg, run->opts->slice_ns / 4);
 		return 0;
 	}
@@ -158,7 +158,7 @@ static double slice(struct bench_run *run, struct group *g, unsigned int i)
 	bool had;
 	double ns;
 
-	if (!v->ops)
+	if (v->sample)
 		return v->sample(v->arg, run->opts->slice_ns);
 	ns = time_ops(run, v, g->ops[i], &had);
 	if (!had)
@@ -322,6 +322,11 @@ bool bench_two_cores(const struct bench_run *run)
 	return run->opts->n_cpus > 1;
 }
 
+unsigned int bench_cpus(const struct bench_run *run)
+{
+	return run->opts->n_cpus;
+}
+
 int bench_cpu(const struct bench_run *run, unsigned int idx)
 {
 	return run->opts->cpu[idx];
@@ -341,14 +346,17 @@ bool bench_counting(const struct bench_run *run)
 	return run->opts->count;
 }
 
-/** Callgrind collects in here only; known by its name, so neither inlined nor copied. */
+uint64_t bench_cpu_ns(void)
+{
+	return leat_clock_read(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* Callgrind collects in here only; known by its name, so neither inlined nor copied. */
 #ifdef __clang__
 __attribute__((noinline))
 #else
 __attribute__((noinline, noclone))
 #endif
-void bench_counted(void (*ops)(void *arg, uint64_t n), void *arg, uint64_t n);
-
 void bench_counted(void (*ops)(void *arg, uint64_t n), void *arg, uint64_t n)
 {
 	ops(arg, n);
@@ -362,8 +370,12 @@ static void count(struct bench_run *run, const struct bench_variant *variants, u
 	for (i = 0; i < n; i++) {
 		if (strcmp(variants[i].name, run->opts->count) != 0 || !variants[i].ops || run->counted)
 			continue;
-		variants[i].ops(variants[i].arg, BENCH_STEP); /* warm: what is counted is the steady state */
-		bench_counted(variants[i].ops, variants[i].arg, run->opts->count_ops);
+		if (!variants[i].counts_itself)
+			variants[i].ops(variants[i].arg, BENCH_STEP); /* warm: what is counted is the steady state */
+		if (variants[i].counts_itself)
+			variants[i].ops(variants[i].arg, run->opts->count_ops);
+		else
+			bench_counted(variants[i].ops, variants[i].arg, run->opts->count_ops);
 		run->counted = true;
 	}
 }

@@ -12,7 +12,7 @@
 #define LOCKED_POOL_CACHE 128u
 #define LOCKED_POOL_REFILL 64u /* taken from the ring at once */
 #define LOCKED_POOL_BULK 16u   /* put into the ring, or taken from the page allocator, under one lock */
-#define LOCKED_POOL_RING 1024u
+#define LOCKED_POOL_RING 4096u
 
 struct locked_pool {
 	/* owner */
