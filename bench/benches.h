@@ -8,6 +8,7 @@
 #define BENCHES     \
 	BENCH(pool) \
 	BENCH(return) \
+	BENCH(frag) \
 	BENCH(free)
 
 #define BENCH(name) extern const struct bench bench_##name;
