@@ -39,7 +39,10 @@ static void print_ratio(const struct ratio *ratio, int name_width)
 
 	if (!ratio->exact)
 		snprintf(interval, sizeof(interval), "%.3f .. %.3f", ratio->low, ratio->high);
-	printf("  %-*s %10.3f  %-18s", name_width, ratio->name, ratio->median, interval);
+	if (ratio->n)
+		printf("  %-*s %10.3f  %-18s", name_width, ratio->name, ratio->median, interval);
+	else
+		printf("  %-*s %10s  %-18s", name_width, ratio->name, "-", "-");
 	if (verdict)
 		printf(" %s%.4g: %s", sign[ratio->mark.kind], ratio->mark.value, verdict);
 	putchar('\n');
@@ -71,6 +74,12 @@ void report_notes(const struct bench_run *run)
 	fprintf(out, "buffers outstanding: %llu\n", (unsigned long long)run->outstanding);
 }
 
+/** Null where no round was kept. */
+static json_t *number(bool there, double value)
+{
+	return there ? json_real(value) : json_null();
+}
+
 static json_t *json_of_series(const struct series *series)
 {
 	struct summary s = stat_summary(series->sample, series->n);
@@ -79,8 +88,8 @@ static json_t *json_of_series(const struct series *series)
 
 	for (i = 0; i < series->n; i++)
 		json_array_append_new(samples, json_real(series->sample[i]));
-	return json_pack("{s:s, s:o, s:f, s:f, s:f}", "name", series->name, "samples", samples, "median", s.median,
-			 "min", s.min, "max", s.max);
+	return json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", series->name, "samples", samples, "median",
+			 number(series->n, s.median), "min", number(series->n, s.min), "max", number(series->n, s.max));
 }
 
 int report_json(const struct bench_run *run)
@@ -94,8 +103,9 @@ int report_json(const struct bench_run *run)
 	for (i = 0; i < run->n_ratios; i++) {
 		const struct ratio *r = &run->ratio[i];
 
-		json_array_append_new(ratios, json_pack("{s:s, s:f, s:f, s:f}", "name", r->name, "median", r->median,
-							"low", r->low, "high", r->high));
+		json_array_append_new(ratios, json_pack("{s:s, s:o, s:o, s:o}", "name", r->name, "median",
+							number(r->n, r->median), "low", number(r->n, r->low), "high",
+							number(r->n, r->high)));
 	}
 	object = json_pack("{s:s, s:s, s:s, s:o, s:o}", "bench", run->bench->name, "unit", run->bench->unit, "better",
 			   run->bench->better == BENCH_HIGHER ? "higher" : "lower", "variants", variants, "ratios",

@@ -277,6 +277,7 @@ void bench_ratio(struct bench_run *run, const char *name, const char *over, cons
 	for (i = 0; i < n; i++)
 		pair[i] = a[i] / b[i];
 	ratio.name = bench_strdup(name);
+	ratio.n = n;
 	ratio.median = stat_summary(pair, n).median;
 	ratio.narrow = stat_interval(pair, n, &ratio.low, &ratio.high);
 	add_ratio(run, &ratio);
@@ -285,7 +286,7 @@ void bench_ratio(struct bench_run *run, const char *name, const char *over, cons
 
 void bench_exact(struct bench_run *run, const char *name, double value, struct bench_mark mark)
 {
-	struct ratio ratio = { .median = value, .low = value, .high = value, .exact = true, .mark = mark };
+	struct ratio ratio = { .n = 1, .median = value, .low = value, .high = value, .exact = true, .mark = mark };
 
 	if (run->opts->count)
 		return;
