@@ -83,9 +83,12 @@ struct leat_page_pool {
 struct leat_page_pool_provider {
 	/** Once, before anything else: the pool's whole range. 0 or a negative errno, which refuses the pool. May be NULL. */
 	int (*init)(void *arg, void *addr, uint64_t bytes);
-	/** Memory for [addr, addr + bytes), a multiple of LEAT_PAGE_SIZE, near @node (-1: any). 0, or a negative errno. */
+	/**
+	 * Memory for [addr, addr + bytes), 2^n pages of LEAT_PAGE_SIZE up to an extent, aligned to their size, near @node
+	 * (-1: any). 0, or a negative errno: the pool asks for any node, then for smaller pieces.
+	 */
 	int (*alloc)(void *arg, void *addr, uint64_t bytes, int node);
-	/** Takes it back: nobody holds anything of it. The bytes are never touched again before the next alloc. */
+	/** Takes back what one alloc gave: nobody holds anything of it. It is not touched again before the next alloc. */
 	void (*release)(void *arg, void *addr, uint64_t bytes);
 	/** The last call, after everything was released. May be NULL. */
 	void (*destroy)(void *arg);
@@ -93,7 +96,7 @@ struct leat_page_pool_provider {
 
 /** For transports that need addresses of their own (the place of the kernel's DMA API). */
 struct leat_page_pool_map_ops {
-	/** Maps an extent; its address for the device in @iova. 0, or a negative errno: the extent is not used. */
+	/** Maps a piece of memory, a block or more; its address for the device in @iova. 0, or a negative errno: not used. */
 	int (*map)(void *arg, void *addr, uint64_t bytes, uint64_t *iova);
 	/** Nobody holds anything of it any more. */
 	void (*unmap)(void *arg, void *addr, uint64_t bytes, uint64_t iova);
@@ -183,7 +186,10 @@ LEAT_API uint64_t leat_page_pool_shrink(struct leat_page_pool *pool);
  */
 LEAT_API void leat_page_pool_set_node(struct leat_page_pool *pool, int node);
 
-/** Address of @run for the device, as opts.map.map said; the run's own address without opts.map. *any*. */
+/**
+ * Address of @run for the device, as opts.map.map said; the run's own address without opts.map. For what was merged over
+ * the border of blocks it is the first block's; what leat_page_pool_alloc_pages() returned has one for all of it. *any*.
+ */
 LEAT_API uint64_t leat_page_pool_iova(const struct leat_page_pool *pool, struct leat_run run);
 /** Before a device looks at or writes @len bytes from @off of @run; nothing without opts.map. *any*. */
 LEAT_API void leat_page_pool_sync_for_device(const struct leat_page_pool *pool, struct leat_run run, uint32_t off,

@@ -11,7 +11,8 @@
  *      by side, over the border of blocks, too;
  *   2. a wholly free extent of another NUMA node than the pool's, moved;
  *   3. more memory, while the pool is smaller than max(floor, 2 x what is out), and no more than that at once;
- *   4. the longest free run of at least PARTIAL_MIN granules in the next PARTIAL_LOOK blocks;
+ *   4. the longest free run of at least PARTIAL_MIN granules in the next PARTIAL_LOOK blocks, or the first one of
+ *      PARTIAL_ENOUGH;
  *   5. any free run that is long enough;
  *   6. more memory, up to the limit;
  *   7. what other threads have put, whether they rang or not, and 1 to 6 again;
@@ -24,11 +25,16 @@
  */
 #include "mem/page_pool_internal.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "mem/stamp.h"
 
 #define PARTIAL_MIN 16u /* granules: 8 KiB */
-#define PARTIAL_LOOK 16u
+#define PARTIAL_LOOK 32u
+/** Runs, in granules, that are not worth looking further for: in the next PARTIAL_LOOK blocks, and in all of them. */
+#define PARTIAL_ENOUGH 48u
+#define PARTIAL_ENOUGH_FAR 8u
 
 /* ---- time ---- */
 
@@ -120,7 +126,10 @@ static void take_block(struct leat_pool *pool, uint32_t idx)
 	struct leat_block *block = &pool->blocks[idx];
 
 	if (block->flags) { /* a line that is read by many is written only when it must */
-		LEAT_ASSERT(!*(const uint64_t *)(const void *)block->chunk); /* else: a page_frag_cache left marks */
+		uint64_t chunks;
+
+		memcpy(&chunks, block->chunk, sizeof(chunks));
+		LEAT_ASSERT(!chunks); /* else: a page_frag_cache left marks */
 		__atomic_store_n(&block->flags, 0, __ATOMIC_RELAXED);
 	}
 	take_clean(pool, block, idx);
@@ -211,10 +220,10 @@ static uint32_t longest_run(uint64_t free, uint32_t *first)
 }
 
 /**
- * Steps 4 and 5: the longest run of at least @least granules in the next @look blocks that are partly free. Those of
- * another node only when @anywhere.
+ * Steps 4 and 5: the longest run of at least @least granules in the next @look blocks that are partly free, or the first
+ * one of @enough. Those of another node only when @anywhere.
  */
-static bool cut_partial(struct leat_pool *pool, uint32_t least, uint32_t look, bool anywhere)
+static bool cut_partial(struct leat_pool *pool, uint32_t least, uint32_t enough, uint32_t look, bool anywhere)
 {
 	uint32_t end = pool->n_blocks < pool->limit_blocks ? pool->n_blocks : pool->limit_blocks;
 	uint32_t idx = (uint32_t)pool->sweep, n, bit = 0, best = 0, best_idx = 0, best_bit = 0;
@@ -229,6 +238,8 @@ static bool cut_partial(struct leat_pool *pool, uint32_t least, uint32_t look, b
 		best = n;
 		best_idx = idx;
 		best_bit = bit;
+		if (best >= least && best >= enough)
+			break;
 	}
 	if (best < least)
 		return false;
@@ -243,13 +254,13 @@ static bool next_run(struct leat_pool *pool, uint32_t granules)
 	while (leat_pool_grow(pool, below_watermark(pool)))
 		if (cut_whole(pool))
 			return true;
-	if (cut_partial(pool, granules > PARTIAL_MIN ? granules : PARTIAL_MIN, PARTIAL_LOOK, false) ||
-	    cut_partial(pool, granules, UINT32_MAX, false))
+	if (cut_partial(pool, granules > PARTIAL_MIN ? granules : PARTIAL_MIN, PARTIAL_ENOUGH, PARTIAL_LOOK, false) ||
+	    cut_partial(pool, granules, PARTIAL_ENOUGH_FAR, UINT32_MAX, false))
 		return true;
 	while (leat_pool_grow(pool, LEAT_BLOCK_PAGES))
 		if (cut_whole(pool))
 			return true;
-	return cut_partial(pool, granules, UINT32_MAX, false);
+	return cut_partial(pool, granules, PARTIAL_ENOUGH_FAR, UINT32_MAX, false);
 }
 
 /** Step 8. */
@@ -267,7 +278,7 @@ static bool foreign_run(struct leat_pool *pool, uint32_t granules)
 		point_at(pool, idx);
 		return true;
 	}
-	return pool->n_foreign && cut_partial(pool, granules, UINT32_MAX, true);
+	return pool->n_foreign && cut_partial(pool, granules, PARTIAL_ENOUGH_FAR, UINT32_MAX, true);
 }
 
 /** Whether tests want this allocation to fail. */
