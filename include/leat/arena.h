@@ -73,7 +73,7 @@ struct leat_block {
 	 * chunk[page]: 0: not of a chunk; else 1 + the number of the chunk's first page (atomic, bytewise).
 	 * refs[first page]: references of the chunk still out, with the cache's bias (atomic).
 	 */
-	uint8_t chunk[LEAT_BLOCK_PAGES];
+	uint8_t chunk[LEAT_BLOCK_PAGES] __attribute__((aligned(8))); /* looked at as one word when the block is cut */
 	int32_t refs[LEAT_BLOCK_PAGES];
 	/* written by the pool's owner only; others read it for reports (relaxed) */
 	uint64_t free LEAT_CACHELINE_ALIGNED; /* one bit per granule: 1 = free */
