@@ -122,8 +122,9 @@ static int poll_one(struct leat_napi *napi)
 	napi->starved = false;
 	done = napi->poll(napi, LEAT_NAPI_BUDGET);
 	leat_count(&napi->stats.polls, 1);
+	/* an exchange: a store would come between leat_napi_schedule() and the exchange that clears the state */
 	if (done >= LEAT_NAPI_BUDGET)
-		__atomic_store_n(&napi->state, 1, __ATOMIC_RELAXED);
+		__atomic_exchange_n(&napi->state, 1, __ATOMIC_SEQ_CST);
 	return done;
 }
 
@@ -337,7 +338,7 @@ int leat_worker_add_napi(struct leat_worker *worker, struct leat_napi *napi)
 
 	napi->worker = worker;
 	napi->adopted = napi->starved = false;
-	__atomic_store_n(&napi->state, 1, __ATOMIC_SEQ_CST); /* the first poll finds out */
+	__atomic_exchange_n(&napi->state, 1, __ATOMIC_SEQ_CST); /* the first poll finds out */
 	err = replace_list(worker, napi, NULL);
 	if (err)
 		return err;
