@@ -212,8 +212,10 @@ LEAT_API void leat_segment_for_each_pool(struct leat_segment *segment,
 LEAT_API uint64_t leat_page_pool_drain(struct leat_page_pool *pool);
 
 /**
- * Prepares to sleep until opts.low_water bytes (or all that is out, if that is less) have come back: asks returning
- * threads to call opts.wake, then looks once more. Returns true when that much had come back (do not sleep). *owner*.
+ * Prepares to sleep until opts.low_water bytes have come back from other threads (or all that is out and not posted to a
+ * device, if that is less): asks returning threads to call opts.wake once, then looks once more. Returns true when that
+ * much had come back (do not sleep). Call it before every sleep: what the owner puts himself meanwhile does not count.
+ * opts.wake may come early. When nothing is out it does not come at all. *owner*.
  */
 LEAT_API bool leat_page_pool_wait_prepare(struct leat_page_pool *pool);
 
