@@ -16,6 +16,14 @@ void heap_libc(struct heap *heap)
 	heap->free = free;
 }
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+/* A sanitizer's heap bears no other beside it. */
+bool heap_jemalloc(struct heap *heap)
+{
+	(void)heap;
+	return false;
+}
+#else
 /** A function of a library: an object pointer becomes one to a function, which dlsym() is made for. */
 static bool look_up(void *library, const char *name, void *function)
 {
@@ -27,13 +35,9 @@ static bool look_up(void *library, const char *name, void *function)
 
 bool heap_jemalloc(struct heap *heap)
 {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-	(void)heap;
-	return false;
-#else
 	/* local: its malloc does not become ours. It stays loaded: threads may have caches of it. */
 	void *library = dlopen("libjemalloc.so.2", RTLD_NOW | RTLD_LOCAL);
 
 	return library && look_up(library, "malloc", &heap->alloc) && look_up(library, "free", &heap->free);
-#endif
 }
+#endif
