@@ -197,6 +197,18 @@ static uint32_t below_watermark(const struct leat_pool *pool)
 	return pool->n_pages < mark ? (uint32_t)(mark - pool->n_pages) : 0;
 }
 
+/** Whether @free has a run of @n ones, or more. */
+static inline bool has_run(uint64_t free, uint32_t n)
+{
+	uint32_t half;
+
+	for (; n > 1 && free; n -= half) {
+		half = n / 2;
+		free &= free >> half;
+	}
+	return free;
+}
+
 /** Longest run of ones in @free, by doubling; its length, and its first bit in @first. */
 static uint32_t longest_run(uint64_t free, uint32_t *first)
 {
@@ -226,20 +238,17 @@ static uint32_t longest_run(uint64_t free, uint32_t *first)
 static bool cut_partial(struct leat_pool *pool, uint32_t least, uint32_t enough, uint32_t look, bool anywhere)
 {
 	uint32_t end = pool->n_blocks < pool->limit_blocks ? pool->n_blocks : pool->limit_blocks;
-	uint32_t idx = (uint32_t)pool->sweep, n, bit = 0, best = 0, best_idx = 0, best_bit = 0;
+	uint32_t idx = (uint32_t)pool->sweep, bit = 0, best = least - 1, best_idx = 0, best_bit = 0;
+	uint64_t free;
 
-	for (look = look < end ? look : end; look; look--) {
+	for (look = look < end ? look : end; look && (best < least || best < enough); look--) {
 		idx = idx + 1 < end ? idx + 1 : 0;
-		if (pool->blocks[idx].free == ~UINT64_C(0)) /* kept aside */
-			continue;
-		n = longest_run(pool->blocks[idx].free, &bit);
-		if (n <= best || (!anywhere && leat_pool_is_foreign(pool, idx)))
-			continue;
-		best = n;
+		free = pool->blocks[idx].free;
+		if (!has_run(free, best + 1) || free == ~UINT64_C(0) || (!anywhere && leat_pool_is_foreign(pool, idx)))
+			continue; /* nothing better; wholly free: kept aside */
+		best = longest_run(free, &bit);
 		best_idx = idx;
 		best_bit = bit;
-		if (best >= least && best >= enough)
-			break;
 	}
 	if (best < least)
 		return false;
