@@ -41,7 +41,8 @@ LEAT_API struct leat_page_frag leat_page_frag_alloc_slow(struct leat_page_frag_c
 /**
  * Cuts @size bytes (1..LEAT_BLOCK_SIZE) at a multiple of @align (a power of two, at most LEAT_GRANULE_SIZE).
  * **Returns** a piece whose reference the caller puts; data is NULL when the pool has no block. A piece that shall
- * carry an xdp_frame must be aligned to LEAT_GRANULE_SIZE. *owner*.
+ * carry an xdp_frame must be aligned to LEAT_GRANULE_SIZE, and its size a multiple of it: the linear part of a packet
+ * has its whole run to grow into. *owner*.
  */
 static inline struct leat_page_frag leat_page_frag_alloc_align(struct leat_page_frag_cache *cache, uint32_t size,
 							       uint32_t align)

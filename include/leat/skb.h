@@ -4,6 +4,11 @@
  *
  * An skb is one granule of private memory: the linear part's reference, up to LEAT_MAX_FRAGS fragments, and what is
  * known of the packet. It belongs to one thread at a time; clones share the payload, never the skb.
+ *
+ * There is no list of further skbs behind the fragments, as the kernel has. Neighbours merge, so LEAT_MAX_FRAGS is a
+ * limit of places and not of bytes: what a queue receives back to back is one fragment, whatever its length. A receiver
+ * of a longer chain of scattered buffers copies the small ones together or ends the packet; so no reader of packets
+ * (bridge, TAP, capture) has a second loop to forget.
  */
 #ifndef LEAT_SKB_H
 #define LEAT_SKB_H
@@ -85,13 +90,59 @@ LEAT_API bool leat_skb_is_shared(const struct leat_skb *skb);
  * (the caller keeps the reference).
  */
 LEAT_API int leat_skb_add_rx_frag(struct leat_skb *skb, struct leat_run run, uint32_t off, uint32_t len);
-/** Whether @run with data at @off follows the last fragment without a gap, and neither is shared. */
+/**
+ * Whether @run with data at @off follows the last fragment's data without a gap and the two may have one reference:
+ * the runs are neighbours in one pool and nobody else holds either; or they are the same run, held twice; or they are
+ * pieces of one page_frag chunk.
+ */
 LEAT_API bool leat_skb_can_coalesce(const struct leat_skb *skb, struct leat_run run, uint32_t off);
 /**
- * Grows the last fragment by @len bytes at @off of @run, which leat_skb_can_coalesce() allowed: the two runs become
- * one and the reference is adopted (the caller does not put it).
+ * Grows the last fragment by @len bytes at @off of @run, which leat_skb_can_coalesce() allowed, and **consumes** the
+ * reference: neighbours become one run, a reference that is one too many is put.
  */
 LEAT_API void leat_skb_coalesce_rx_frag(struct leat_skb *skb, struct leat_run run, uint32_t off, uint32_t len);
+
+/**
+ * Moves all of @from's payload to the end of @to, from whatever pools they come, and **consumes** @from; its metadata
+ * goes with it. Up to LEAT_COPY_BREAK bytes are copied where @to is linear and has room; else head and fragments move
+ * with their references and merge with their neighbours. Clones may be joined, too: their payload stays shared and
+ * read-only. @delta (may be NULL) gets the bytes that @to->truesize grew by. Returns false when @to would have more
+ * than LEAT_MAX_FRAGS (both are as they were). *any* thread that holds both.
+ */
+LEAT_API bool leat_skb_try_coalesce(struct leat_skb *to, struct leat_skb *from, uint32_t *delta);
+
+/* ---- edges ---- */
+
+/**
+ * Bytes before the packet that leat_skb_push() may take; 0 when the head is somebody else's, too. They include XDP
+ * metadata, which is of the packet as it came in: it ends with the first push or pull.
+ */
+LEAT_API uint32_t leat_skb_headroom(const struct leat_skb *skb);
+/** Bytes after a linear packet; 0 when it has fragments or the head is somebody else's, too. */
+LEAT_API uint32_t leat_skb_tailroom(const struct leat_skb *skb);
+/** Moves the start back by @len bytes. Returns the new first byte, or NULL when the headroom is less (unchanged). */
+LEAT_API uint8_t *leat_skb_push(struct leat_skb *skb, uint32_t len);
+/**
+ * Takes @len bytes from the front, those of fragments included; fragments that become empty are put at once, the head
+ * stays. Returns 0, or -EINVAL when the packet is shorter (unchanged).
+ */
+LEAT_API int leat_skb_pull(struct leat_skb *skb, uint32_t len);
+/** Cuts the packet to @len bytes, likewise. Returns 0, or -EINVAL when it is shorter (unchanged). */
+LEAT_API int leat_skb_trim(struct leat_skb *skb, uint32_t len);
+
+/**
+ * Makes the first @len bytes linear, in the tailroom if they fit there and it is nobody else's, else in a new head from
+ * @pool with LEAT_XDP_HEADROOM. Pointers into the head end. Returns 0, or (unchanged) -EINVAL when the packet is
+ * shorter; -ENOMEM when memory is out or @len is over 127 KiB. *owner* of @pool.
+ */
+LEAT_API int leat_skb_may_pull(struct leat_skb *skb, uint32_t len, struct leat_page_pool *pool);
+/** Makes all of it linear, likewise. */
+LEAT_API int leat_skb_linearize(struct leat_skb *skb, struct leat_page_pool *pool);
+/**
+ * Before writing to a packet: puts copies from @pool in the place of whatever somebody else reads, the head with
+ * LEAT_XDP_HEADROOM. Returns 0, or -ENOMEM, -ENOSPC (see leat_xdp_unshare_frags()). *owner* of @pool.
+ */
+LEAT_API int leat_skb_unshare(struct leat_skb *skb, struct leat_page_pool *pool);
 
 /**
  * Copies @len bytes from @off of the packet to @dst. Returns 0, or -EINVAL when the packet is shorter.

@@ -38,6 +38,8 @@ LEAT_API const char *leat_xdp_action_name(uint32_t action);
 #define LEAT_XDP_FRAME_ROOM 40u
 /** Fragments of one packet beside its linear part. */
 #define LEAT_MAX_FRAGS 17u
+/** A packet of up to this many bytes is copied rather than shared, or kept in a large buffer. */
+#define LEAT_COPY_BREAK 256u
 /** Longest metadata before a packet, bytes; a multiple of 4. */
 #define LEAT_XDP_META_MAX 252u
 /** Ethernet header, bytes (IEEE 802.3, 3.1). A shorter packet is a runt. */
@@ -86,7 +88,7 @@ struct leat_xdp_rxq {
 	uint32_t queue; /* number of the receive queue */
 };
 
-/** A packet under a program. */
+/** A packet under a program. All of its run belongs to the linear part. */
 struct leat_xdp_buff {
 	uint8_t *data;      /* first byte of the packet */
 	uint8_t *data_end;  /* one past the last byte of the linear part */
@@ -225,8 +227,11 @@ static inline void leat_xdp_frame_to_buff(const struct leat_xdp_frame *frame, st
  */
 LEAT_API int leat_xdp_adjust_head(struct leat_xdp_buff *xdp, int delta);
 /**
- * Moves the end of a linear packet by @delta bytes, as bpf_xdp_adjust_tail; new bytes are zero. Returns 0, or -EINVAL
- * when less than LEAT_ETH_HLEN bytes would stay or the tailroom would be touched; -EOPNOTSUPP for multi-buffer.
+ * Moves the end of the packet by @delta bytes, as bpf_xdp_adjust_tail; new bytes are zero. Fragments that become empty
+ * are put, and with the last of them the list: the packet is linear then. A packet with fragments grows in the last
+ * one, as far as its run goes. Returns 0, or (nothing changed) -EINVAL when less than LEAT_ETH_HLEN bytes would stay,
+ * the tailroom of the linear part would be touched or the run ends; -EOPNOTSUPP when others may see the bytes that the
+ * last fragment would grow into.
  */
 LEAT_API int leat_xdp_adjust_tail(struct leat_xdp_buff *xdp, int delta);
 /**
@@ -245,10 +250,55 @@ LEAT_API void leat_xdp_return_buff(struct leat_xdp_buff *xdp);
 /** Makes a fragment list with room for LEAT_MAX_FRAGS from @objs; NULL when memory is out. *owner* of @objs. */
 LEAT_API struct leat_xdp_frags *leat_xdp_frags_alloc(struct leat_page_pool *objs);
 /**
- * Adds a fragment to a buff that has a list; adopts the reference on success. Returns 0, or -ENOSPC at LEAT_MAX_FRAGS
- * (the caller keeps the reference).
+ * Adds a fragment to a buff that has a list, to the last one if the bytes are neighbours and both may have one
+ * reference (see leat_skb_can_coalesce()). Adopts the reference on success. Returns 0, or -ENOSPC at LEAT_MAX_FRAGS (the
+ * caller keeps the reference).
  */
 LEAT_API int leat_xdp_buff_add_frag(struct leat_xdp_buff *xdp, struct leat_run run, uint32_t off, uint32_t len);
+
+/* ---- copies; the memory comes from @pool, whose owner the caller is ---- */
+
+/**
+ * Makes a second frame of the same packet, for another destination; **borrows** @frame and leaves its descriptor alone.
+ *
+ * The head is always the clone's own, with LEAT_XDP_HEADROOM before it, so that each destination may push and pop
+ * headers. A packet of up to LEAT_COPY_BREAK bytes is copied whole, with LEAT_XDP_TAILROOM. Of a longer one the first
+ * LEAT_COPY_BREAK bytes of the linear part are copied: with the headroom that is one granule, and it holds the headers
+ * of a tunnelled packet (Ethernet, two tags, IPv6, UDP, VXLAN, and the same again inside: 180 bytes). The rest of the
+ * linear part becomes the first fragment, and fragments are shared: read-only until leat_run_is_shared() says no. (A
+ * packet that has LEAT_MAX_FRAGS fragments gets its linear part copied.) Metadata of both kinds, port and queue are
+ * the same.
+ *
+ * @heads gives the head, @objs the fragment list. NULL when memory is out: nothing has changed. *owner* of both.
+ */
+LEAT_API struct leat_xdp_frame *leat_xdp_frame_clone(const struct leat_xdp_frame *frame, struct leat_page_pool *heads,
+						     struct leat_page_pool *objs);
+/**
+ * Moves the packet's bytes into one buffer with LEAT_XDP_HEADROOM and LEAT_XDP_TAILROOM, nobody else's; metadata moves
+ * along. Returns 0, or (nothing changed) -EMSGSIZE when that is more than LEAT_PAGE_POOL_ALLOC_MAX; -ENOMEM.
+ */
+LEAT_API int leat_xdp_linearize(struct leat_page_pool *pool, struct leat_xdp_buff *xdp);
+/** The same for the linear part only, up to 128 KiB; fragments stay as they are. 0, or -ENOMEM (nothing changed). */
+LEAT_API int leat_xdp_copy_head(struct leat_page_pool *pool, struct leat_xdp_buff *xdp);
+/**
+ * Puts copies in the place of fragments that somebody else reads. Returns 0; -ENOMEM; -ENOSPC when the copies, a block
+ * each at most, would be more than LEAT_MAX_FRAGS. The packet's bytes are the same in any case.
+ */
+LEAT_API int leat_xdp_unshare_frags(struct leat_page_pool *pool, struct leat_xdp_buff *xdp);
+/**
+ * Moves a linear packet of up to LEAT_COPY_BREAK bytes into a buffer from @pool with @headroom and @tailroom bytes, and
+ * gives the one it had back: to the cursor if it was its newest, else by a put. Metadata moves along, beside @headroom.
+ *
+ * For a driver that posts buffers before it knows lengths, between the arrival of a packet and leat_rx_packet(), with
+ * the headroom and tailroom that struct leat_rx asks for: packets that are held for long then lie close together and do
+ * not keep blocks of the receive pool from becoming whole. A driver that allocates when the packet is there already
+ * trims instead (leat_page_pool_trim()), which needs no copy. Counting a posted buffer as completed is the driver's.
+ *
+ * Returns false and leaves the packet as it is when it is longer or has fragments, when its buffer is of @pool or
+ * no larger than the new one, or when memory is out. *owner*.
+ */
+LEAT_API bool leat_xdp_copy_break(struct leat_page_pool *pool, struct leat_xdp_buff *xdp, uint32_t headroom,
+				  uint32_t tailroom);
 
 LEAT_END_DECLS
 

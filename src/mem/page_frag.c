@@ -35,6 +35,7 @@ static void enter(struct leat_page_frag_cache *cache)
 {
 	struct leat_block *block = leat_block_of(cache->block);
 
+	memset(block->chunk, 1, sizeof(block->chunk)); /* one chunk, from page 0 */
 	__atomic_store_n(&block->flags, LEAT_BLOCK_FRAG, __ATOMIC_RELAXED);
 	__atomic_store_n(&block->refs[0], BIAS, __ATOMIC_RELAXED);
 	cache->bias = BIAS;

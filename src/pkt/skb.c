@@ -9,6 +9,8 @@
 #include <leat/skb.h>
 #include <string.h>
 
+#include "pkt/frags.h"
+
 struct leat_skb *leat_skb_alloc(struct leat_page_pool *objs)
 {
 	struct leat_run self = leat_page_pool_alloc(objs, 1);
@@ -219,46 +221,31 @@ int leat_skb_add_rx_frag(struct leat_skb *skb, struct leat_run run, uint32_t off
 	return 0;
 }
 
-/** Whether the block of @addr was cut by a page_frag_cache. */
-static bool is_frag_block(uint64_t addr)
-{
-	/* atomic: other holders of runs in this block set their mark */
-	return __atomic_load_n(&leat_block_of(addr)->flags, __ATOMIC_RELAXED) & LEAT_BLOCK_FRAG;
-}
-
 bool leat_skb_can_coalesce(const struct leat_skb *skb, struct leat_run run, uint32_t off)
 {
-	const struct leat_frag *last;
-	uint64_t end;
-
-	if (!skb->nr_frags || off)
-		return false;
-	last = &skb->frag[skb->nr_frags - 1];
-	end = leat_run_addr(last->run) + leat_run_size(last->run);
-	return end == leat_run_addr(run) && last->off + last->len == leat_run_size(last->run) &&
-	       leat_run_granules(last->run) + leat_run_granules(run) <= LEAT_RUN_GRANULES_MAX &&
-	       leat_block_of(end - 1)->pool == leat_block_of(end)->pool &&
-	       !is_frag_block(end - 1) && !is_frag_block(end) &&
-	       !leat_run_is_shared(last->run) && !leat_run_is_shared(run);
+	return skb->nr_frags && leat_frag_can_join(&skb->frag[skb->nr_frags - 1], run, off) != LEAT_FRAG_APART;
 }
 
 void leat_skb_coalesce_rx_frag(struct leat_skb *skb, struct leat_run run, uint32_t off, uint32_t len)
 {
 	struct leat_frag *last = &skb->frag[skb->nr_frags - 1];
+	enum leat_frag_join join;
+	uint32_t before;
 
-	LEAT_ASSERT(leat_skb_can_coalesce(skb, run, off));
-	last->run = leat_run_make_long(leat_run_addr(last->run), leat_run_granules(last->run) + leat_run_granules(run));
-	last->len += len;
+	LEAT_ASSERT(skb->nr_frags);
+	join = leat_frag_can_join(last, run, off);
+	LEAT_ASSERT(join != LEAT_FRAG_APART);
+	before = leat_run_size(last->run);
+	leat_frag_join(last, run, len, join, false);
 	skb->len += len;
 	skb->data_len += len;
-	skb->truesize += leat_run_size(run);
+	skb->truesize += leat_run_size(last->run) - before;
 }
 
 int leat_skb_copy_bits(const struct leat_skb *skb, uint32_t off, void *dst, uint32_t len)
 {
 	uint32_t headlen = leat_skb_headlen(skb), part;
 	uint8_t *out = dst;
-	unsigned int i;
 
 	if (off > skb->len || len > skb->len - off)
 		return -EINVAL;
@@ -269,19 +256,6 @@ int leat_skb_copy_bits(const struct leat_skb *skb, uint32_t off, void *dst, uint
 		len -= part;
 		off += part;
 	}
-	off -= headlen;
-	for (i = 0; len && i < skb->nr_frags; i++) {
-		const struct leat_frag *frag = &skb->frag[i];
-
-		if (off >= frag->len) {
-			off -= frag->len;
-			continue;
-		}
-		part = len < frag->len - off ? len : frag->len - off;
-		memcpy(out, leat_run_start(frag->run) + frag->off + off, part);
-		out += part;
-		len -= part;
-		off = 0;
-	}
+	leat_frags_copy(skb->frag, skb->nr_frags, off - headlen, out, len);
 	return 0;
 }

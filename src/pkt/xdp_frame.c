@@ -6,6 +6,8 @@
 #include <leat/xdp.h>
 #include <string.h>
 
+#include "pkt/frags.h"
+
 const char *leat_xdp_action_name(uint32_t action)
 {
 	static const char *const names[LEAT_XDP_ACTIONS] = { "aborted", "drop", "pass", "tx", "redirect" };
@@ -29,12 +31,53 @@ int leat_xdp_adjust_head(struct leat_xdp_buff *xdp, int delta)
 	return 0;
 }
 
+static int grow_frags(struct leat_xdp_frags *frags, uint32_t more)
+{
+	struct leat_frag *last = &frags->frag[frags->n - 1];
+	int64_t room = leat_frag_room(last);
+
+	if (room < 0)
+		return (int)room;
+	if (more > room)
+		return -EINVAL;
+	memset(leat_frag_data(last) + last->len, 0, more);
+	last->len += more;
+	frags->len += more;
+	return 0;
+}
+
+/** Takes @cut bytes from the end; what is left is an Ethernet header at least. */
+static void shrink_frags(struct leat_xdp_buff *xdp, uint32_t cut)
+{
+	struct leat_xdp_frags *frags = xdp->frags;
+	uint32_t part = cut < frags->len ? cut : frags->len, freed = 0;
+
+	frags->n = leat_frags_trim(frags->frag, frags->n, part, &freed);
+	frags->len -= part;
+	if (frags->len)
+		return;
+	xdp->data_end -= cut - part;
+	xdp->frags = NULL;
+	leat_page_pool_put_page(frags->self);
+}
+
+static int adjust_tail_frags(struct leat_xdp_buff *xdp, int delta)
+{
+	if (delta > 0)
+		return grow_frags(xdp->frags, (uint32_t)delta);
+	if (-(int64_t)delta > (int64_t)leat_xdp_buff_len(xdp) - LEAT_ETH_HLEN)
+		return -EINVAL;
+	if (delta)
+		shrink_frags(xdp, (uint32_t)-delta);
+	return 0;
+}
+
 int leat_xdp_adjust_tail(struct leat_xdp_buff *xdp, int delta)
 {
 	ptrdiff_t room = leat_run_start(xdp->run) + leat_run_size(xdp->run) - LEAT_XDP_TAILROOM - xdp->data_end;
 
-	if (xdp->frags)
-		return -EOPNOTSUPP;
+	if (leat_unlikely(xdp->frags && xdp->frags->n))
+		return adjust_tail_frags(xdp, delta);
 	if ((delta > 0 && delta > room) ||
 	    -(ptrdiff_t)delta > xdp->data_end - xdp->data - (ptrdiff_t)LEAT_ETH_HLEN)
 		return -EINVAL;
@@ -121,10 +164,11 @@ struct leat_xdp_frags *leat_xdp_frags_alloc(struct leat_page_pool *objs)
 int leat_xdp_buff_add_frag(struct leat_xdp_buff *xdp, struct leat_run run, uint32_t off, uint32_t len)
 {
 	struct leat_xdp_frags *frags = xdp->frags;
+	int n = leat_frags_add(frags->frag, frags->n, (struct leat_frag){ run, off, len });
 
-	if (frags->n == LEAT_MAX_FRAGS)
-		return -ENOSPC;
-	frags->frag[frags->n++] = (struct leat_frag){ run, off, len };
+	if (n < 0)
+		return n;
+	frags->n = (uint32_t)n;
 	frags->len += len;
 	return 0;
 }
