@@ -19,7 +19,7 @@ LEAT_BEGIN_DECLS
 	X(NO_HANDLER, "no_handler", "passed, but the port is in no bridge")                      \
 	X(XDP_DROP, "xdp_drop", "a program said DROP")                                           \
 	X(XDP_ABORTED, "xdp_aborted", "a program said ABORTED or something unknown")             \
-	X(XDP_FRAGS, "xdp_frags", "several buffers, but the program takes one")                  \
+	X(XDP_FRAGS, "xdp_frags", "several buffers, too long for the one that the program takes") \
 	X(XDP_REDIRECT, "xdp_redirect", "redirected to no port")                                 \
 	X(NO_XMIT, "no_xmit", "the port cannot transmit")                                        \
 	X(TX_FULL, "tx_full", "the transmit queue was full")                                     \

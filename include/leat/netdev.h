@@ -42,6 +42,7 @@ struct leat_xdp_chain;
 struct leat_rxq_stats {
 	uint64_t packets, bytes;   /* that arrived, before any program */
 	uint64_t headroom_copies;  /* heads copied because a program needs headroom that the frame lacked */
+	uint64_t linear_copies;    /* packets of several buffers copied into one because a program takes no more */
 	uint64_t polls;
 	uint64_t drops[LEAT_DROP_MAX];
 };
@@ -219,7 +220,7 @@ static inline uint32_t leat_netdev_frame_max(const struct leat_netdev *dev)
 /** Sums over a port's queues. */
 struct leat_netdev_stats {
 	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
-	uint64_t headroom_copies;
+	uint64_t headroom_copies, linear_copies;
 	uint64_t drops[LEAT_DROP_MAX]; /* receive and transmit side together */
 };
 LEAT_API void leat_netdev_stats(const struct leat_netdev *dev, struct leat_netdev_stats *stats);

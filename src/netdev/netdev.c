@@ -436,6 +436,7 @@ void leat_netdev_stats(const struct leat_netdev *dev, struct leat_netdev_stats *
 		stats->rx_packets += read_count(&dev->napi[i].stats.packets);
 		stats->rx_bytes += read_count(&dev->napi[i].stats.bytes);
 		stats->headroom_copies += read_count(&dev->napi[i].stats.headroom_copies);
+		stats->linear_copies += read_count(&dev->napi[i].stats.linear_copies);
 		add_drops(stats->drops, dev->napi[i].stats.drops);
 	}
 	for (i = 0; i < dev->n_txq; i++) {

@@ -465,20 +465,66 @@ static void what_is_of_another_pool_does_not_join(void **state)
 	test_pkt_close(&t);
 }
 
-static void pieces_of_a_frag_block_do_not_join(void **state)
+static struct leat_skb *skb_of_piece(struct test_pkt *t, struct leat_page_frag piece)
+{
+	struct leat_skb *skb = leat_skb_alloc(t->objs);
+
+	assert_non_null(skb);
+	assert_int_equal(leat_skb_add_rx_frag(skb, piece.run, (uint32_t)(piece.data - leat_run_start(piece.run)),
+					      piece.size), 0);
+	return skb;
+}
+
+/** They have one chunk, and one reference keeps it. */
+static void pieces_of_a_chunk_join_when_they_touch(void **state)
 {
 	struct leat_page_frag_cache cache;
-	struct leat_page_frag a, b;
+	struct leat_page_frag a, b, c;
+	struct leat_skb *skb;
 	struct test_pkt t;
 
 	(void)state;
 	test_pkt_open(&t);
 	leat_page_frag_init(&cache, t.payload);
-	a = leat_page_frag_alloc_align(&cache, 1024, LEAT_GRANULE_SIZE);
-	b = leat_page_frag_alloc_align(&cache, 1024, LEAT_GRANULE_SIZE);
-	assert_int_equal(leat_run_addr(a.run) + leat_run_size(a.run), leat_run_addr(b.run));
-	assert_false(joins(skb_of_run(&t, a.run), b.run, 0));
+	a = leat_page_frag_alloc(&cache, 1000);
+	b = leat_page_frag_alloc(&cache, 1004);
+	c = leat_page_frag_alloc(&cache, 8);
+	skb = skb_of_piece(&t, a);
+	assert_false(leat_skb_can_coalesce(skb, c.run, (uint32_t)(c.data - leat_run_start(c.run))));
+	assert_true(leat_skb_can_coalesce(skb, b.run, (uint32_t)(b.data - leat_run_start(b.run))));
+	leat_skb_coalesce_rx_frag(skb, b.run, (uint32_t)(b.data - leat_run_start(b.run)), b.size);
+	assert_int_equal(skb->nr_frags, 1);
+	assert_int_equal(skb->truesize, LEAT_GRANULE_SIZE + 4 * LEAT_GRANULE_SIZE);
+	/* there are 4 bytes between b and c */
+	assert_false(leat_skb_can_coalesce(skb, c.run, (uint32_t)(c.data - leat_run_start(c.run))));
+	leat_page_pool_put_page(c.run);
 	leat_page_frag_drain(&cache);
+	assert_out(&t, LEAT_BLOCK_GRANULES, 1); /* the merged fragment keeps the chunk */
+	leat_skb_free(skb);
+	assert_out(&t, 0, 0);
+	test_pkt_close(&t);
+}
+
+static void what_is_held_twice_joins_itself(void **state)
+{
+	struct leat_run run;
+	struct leat_skb *skb;
+	struct test_pkt t;
+
+	(void)state;
+	test_pkt_open(&t);
+	run = test_run(t.payload, 4);
+	skb = skb_of_run(&t, run);
+	skb->frag[0].len = skb->len = skb->data_len = 700;
+	leat_page_pool_get_page(run);
+	assert_false(leat_skb_can_coalesce(skb, run, 701));
+	assert_true(leat_skb_can_coalesce(skb, run, 700));
+	leat_skb_coalesce_rx_frag(skb, run, 700, 300);
+	assert_int_equal(skb->nr_frags, 1);
+	assert_int_equal(skb->len, 1000);
+	assert_int_equal(skb->truesize, 5 * LEAT_GRANULE_SIZE);
+	assert_false(leat_skb_is_shared(skb));
+	leat_skb_free(skb);
 	assert_out(&t, 0, 0);
 	test_pkt_close(&t);
 }
@@ -611,7 +657,8 @@ int main(void)
 		cmocka_unit_test(what_is_not_a_neighbour_does_not_join),
 		cmocka_unit_test(what_is_shared_does_not_join),
 		cmocka_unit_test(what_is_of_another_pool_does_not_join),
-		cmocka_unit_test(pieces_of_a_frag_block_do_not_join),
+		cmocka_unit_test(pieces_of_a_chunk_join_when_they_touch),
+		cmocka_unit_test(what_is_held_twice_joins_itself),
 		cmocka_unit_test(mistakes_are_caught),
 		cmocka_unit_test(others_may_share_their_runs_of_the_same_block),
 		cmocka_unit_test(bits_are_copied_from_every_offset),

@@ -7,6 +7,7 @@
 
 #include "mem/test_mem.h"
 
+#include <leat/page_frag.h>
 #include <leat/skb.h>
 #include <pthread.h>
 

@@ -167,19 +167,105 @@ static void metadata_is_a_multiple_of_four_below_256(void **state)
 	test_pkt_close(&t);
 }
 
-static void the_tail_of_a_multi_buffer_packet_does_not_move(void **state)
+static void a_multi_buffer_packet_shrinks_to_its_header(void **state)
 {
+	const uint32_t len = 100 + 50 + 51;
+	struct leat_xdp_buff xdp;
+	struct test_pkt t;
+	uint32_t cut;
+
+	(void)state;
+	test_pkt_open(&t);
+	for (cut = 0; cut <= len - LEAT_ETH_HLEN; cut++) {
+		test_buff(&t, &xdp, 2);
+		assert_int_equal(leat_xdp_adjust_tail(&xdp, -(int)(len - LEAT_ETH_HLEN + 1)), -EINVAL);
+		assert_int_equal(leat_xdp_adjust_tail(&xdp, INT_MIN), -EINVAL);
+		assert_int_equal(leat_xdp_buff_len(&xdp), len);
+		assert_int_equal(leat_xdp_adjust_tail(&xdp, -(int)cut), 0);
+		assert_int_equal(leat_xdp_buff_len(&xdp), len - cut);
+		/* what is empty has gone, the list with the last of it */
+		assert_out(&t, 4 + (cut < 51 ? 4 : cut < 101 ? 2 : 0), cut < 101);
+		assert_int_equal(!!xdp.frags, cut < 101);
+		assert_int_equal(xdp.data_end - xdp.data, cut < 101 ? 100 : len - cut);
+		leat_xdp_return_buff(&xdp);
+		assert_out(&t, 0, 0);
+	}
+	test_pkt_close(&t);
+}
+
+static void a_multi_buffer_packet_grows_as_far_as_its_last_run(void **state)
+{
+	const int room = 1024 - 1 - 51;
+	struct leat_xdp_buff xdp;
+	struct leat_frag *last;
+	struct test_pkt t;
+	unsigned int i;
+
+	(void)state;
+	test_pkt_open(&t);
+	test_buff(&t, &xdp, 2);
+	last = &xdp.frags->frag[1];
+	assert_int_equal(leat_xdp_adjust_tail(&xdp, room + 1), -EINVAL);
+	assert_int_equal(leat_xdp_adjust_tail(&xdp, INT_MAX), -EINVAL);
+	assert_int_equal(leat_xdp_adjust_tail(&xdp, 0), 0);
+	assert_int_equal(leat_xdp_adjust_tail(&xdp, room), 0);
+	assert_int_equal(leat_xdp_buff_len(&xdp), 201 + room);
+	assert_int_equal(last->len, 51 + room);
+	for (i = 0; i < last->len; i++)
+		assert_int_equal(leat_run_start(last->run)[1 + i], i < 51 ? 0x81 : 0);
+	assert_int_equal(leat_xdp_adjust_tail(&xdp, 1), -EINVAL);
+	assert_int_equal(leat_xdp_adjust_head(&xdp, 100 - 14), 0); /* the linear part must hold the header */
+	assert_int_equal(leat_xdp_adjust_head(&xdp, 1), -EINVAL);
+	/* with another holder nobody writes beside what is there */
+	assert_int_equal(leat_xdp_adjust_tail(&xdp, -100), 0);
+	leat_page_pool_get_page(last->run);
+	assert_int_equal(leat_xdp_adjust_tail(&xdp, 1), -EOPNOTSUPP);
+	assert_int_equal(leat_xdp_adjust_tail(&xdp, -1), 0);
+	leat_page_pool_put_page(last->run);
+	assert_int_equal(leat_xdp_adjust_tail(&xdp, 101), 0);
+	leat_xdp_return_buff(&xdp);
+	test_pkt_close(&t);
+}
+
+static void a_packet_does_not_grow_into_the_piece_behind(void **state)
+{
+	struct leat_page_frag_cache cache;
+	struct leat_page_frag piece;
 	struct leat_xdp_buff xdp;
 	struct test_pkt t;
 
 	(void)state;
 	test_pkt_open(&t);
-	test_buff(&t, &xdp, 2);
-	assert_int_equal(leat_xdp_adjust_tail(&xdp, -1), -EOPNOTSUPP);
+	leat_page_frag_init(&cache, t.payload);
+	piece = leat_page_frag_alloc(&cache, 100);
+	test_buff(&t, &xdp, 1);
+	assert_int_equal(leat_xdp_buff_add_frag(&xdp, piece.run, 0, 100), 0);
 	assert_int_equal(leat_xdp_adjust_tail(&xdp, 1), -EOPNOTSUPP);
-	assert_int_equal(leat_xdp_adjust_head(&xdp, 100 - 14), 0); /* the linear part must hold the header */
-	assert_int_equal(leat_xdp_adjust_head(&xdp, 1), -EINVAL);
+	assert_int_equal(leat_xdp_adjust_tail(&xdp, -100), 0); /* now another one is the last */
+	assert_int_equal(leat_xdp_adjust_tail(&xdp, 1), 0);
 	leat_xdp_return_buff(&xdp);
+	leat_page_frag_drain(&cache);
+	test_pkt_close(&t);
+}
+
+static void neighbours_are_one_fragment(void **state)
+{
+	struct leat_xdp_buff xdp;
+	struct test_pkt t;
+	unsigned int i;
+
+	(void)state;
+	test_pkt_open(&t);
+	test_buff(&t, &xdp, 0);
+	xdp.frags = leat_xdp_frags_alloc(t.objs);
+	assert_non_null(xdp.frags);
+	for (i = 0; i < 100; i++) /* over the border of blocks, and more than there are places */
+		assert_int_equal(leat_xdp_buff_add_frag(&xdp, test_run(t.payload, 1), 0, LEAT_GRANULE_SIZE), 0);
+	assert_int_equal(xdp.frags->n, 1);
+	assert_int_equal(leat_xdp_buff_len(&xdp), 100 + 100 * LEAT_GRANULE_SIZE);
+	assert_int_equal(leat_xdp_adjust_tail(&xdp, 1), -EINVAL);
+	leat_xdp_return_buff(&xdp);
+	assert_out(&t, 0, 0);
 	test_pkt_close(&t);
 }
 
@@ -358,7 +444,10 @@ int main(void)
 		cmocka_unit_test(a_packet_that_fills_its_buffer_may_shrink_but_not_grow),
 		cmocka_unit_test(a_runt_has_no_edges_to_move),
 		cmocka_unit_test(metadata_is_a_multiple_of_four_below_256),
-		cmocka_unit_test(the_tail_of_a_multi_buffer_packet_does_not_move),
+		cmocka_unit_test(a_multi_buffer_packet_shrinks_to_its_header),
+		cmocka_unit_test(a_multi_buffer_packet_grows_as_far_as_its_last_run),
+		cmocka_unit_test(a_packet_does_not_grow_into_the_piece_behind),
+		cmocka_unit_test(neighbours_are_one_fragment),
 		cmocka_unit_test(a_frame_and_a_buff_are_one_reference),
 		cmocka_unit_test(a_frame_keeps_the_longest_metadata),
 		cmocka_unit_test(a_frame_lies_outside_the_buffer),

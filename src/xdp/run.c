@@ -9,8 +9,8 @@
  *
  * Program and rx handler are read once per poll, and everything gathered has left before leat_rx_end() returns.
  */
+#include <errno.h>
 #include <leat/driver.h>
-#include <string.h>
 
 #include "netdev/worker.h"
 #include "xdp/prog.h"
@@ -106,6 +106,26 @@ static inline uint32_t run_one(struct leat_rx *rx, struct leat_xdp_prog *prog, s
 	return action;
 }
 
+/* ---- what a program must find: one buffer unless it takes several, room and a payload of its own ---- */
+
+/** Makes a packet of several buffers one for a program that takes no more. False: it was dropped. */
+static bool make_linear(struct leat_rx *rx, struct leat_xdp_buff *xdp)
+{
+	int err = rx->napi->pool ? leat_xdp_linearize(rx->napi->pool, xdp) : -ENOMEM;
+
+	if (err) {
+		drop(rx, xdp, err == -EMSGSIZE ? LEAT_DROP_XDP_FRAGS : LEAT_DROP_NO_MEMORY);
+		return false;
+	}
+	leat_count(&rx->napi->stats.linear_copies, 1);
+	return true;
+}
+
+static inline bool takes_frags(const struct leat_xdp_prog *prog)
+{
+	return prog->flags & LEAT_XDP_PROG_FRAGS;
+}
+
 static void run_program(struct leat_rx *rx, struct leat_xdp_buff *xdp)
 {
 	struct leat_xdp_chain *chain = rx->chain;
@@ -114,76 +134,39 @@ static void run_program(struct leat_rx *rx, struct leat_xdp_buff *xdp)
 
 	rx->worker->redirect_port = 0;
 	do {
-		if (leat_unlikely(xdp->frags && !(chain->prog[i]->flags & LEAT_XDP_PROG_FRAGS))) {
-			drop(rx, xdp, LEAT_DROP_XDP_FRAGS);
+		if (leat_unlikely(xdp->frags) && !takes_frags(chain->prog[i]) && !make_linear(rx, xdp))
 			return;
-		}
 		action = run_one(rx, chain->prog[i], xdp);
 	} while (chain->prog[i]->chain_actions >> action & 1 && ++i < chain->n);
 	verdicts[action](rx, xdp);
 }
 
-/* ---- what a program must find: room of its own before and after the packet ---- */
-
-/** Memory of this queue for @bytes. None when it is out, or a block is too small. */
-static struct leat_run alloc_copy(struct leat_rx *rx, uint32_t bytes)
-{
-	if (!rx->napi->pool || LEAT_GRANULES(bytes) > LEAT_BLOCK_GRANULES)
-		return LEAT_RUN_NONE;
-	return leat_page_pool_alloc(rx->napi->pool, LEAT_GRANULES(bytes));
-}
-
-/** Moves the linear part to a buffer of this queue with headroom and tailroom. False when memory is out. */
+/** Gives the packet a head of its own with headroom. False when memory is out. */
 static bool copy_head(struct leat_rx *rx, struct leat_xdp_buff *xdp)
 {
-	uint32_t len = (uint32_t)(xdp->data_end - xdp->data), metasize = (uint32_t)(xdp->data - xdp->data_meta);
-	struct leat_run run = alloc_copy(rx, LEAT_XDP_HEADROOM + len + LEAT_XDP_TAILROOM);
-
-	if (leat_run_is_none(run))
+	if (!rx->napi->pool || leat_xdp_copy_head(rx->napi->pool, xdp))
 		return false;
-	memcpy(leat_run_start(run) + LEAT_XDP_HEADROOM - metasize, xdp->data_meta, metasize + len);
-	leat_page_pool_put_page(xdp->run);
-	xdp->run = run;
-	xdp->data = leat_run_start(run) + LEAT_XDP_HEADROOM;
-	xdp->data_end = xdp->data + len;
-	xdp->data_meta = xdp->data - metasize;
 	leat_count(&rx->napi->stats.headroom_copies, 1);
 	return true;
 }
 
-/** Puts copies in the place of fragments that somebody else reads. False when memory is out. */
-static bool copy_shared_frags(struct leat_rx *rx, struct leat_xdp_frags *frags)
-{
-	struct leat_run run;
-	uint32_t i;
-
-	for (i = 0; i < frags->n; i++) {
-		struct leat_frag *frag = &frags->frag[i];
-
-		if (!frag->len || !leat_run_is_shared(frag->run))
-			continue;
-		run = alloc_copy(rx, frag->len);
-		if (leat_run_is_none(run))
-			return false;
-		memcpy(leat_run_start(run), leat_run_start(frag->run) + frag->off, frag->len);
-		leat_page_pool_put_page(frag->run);
-		*frag = (struct leat_frag){ run, 0, frag->len };
-	}
-	return true;
-}
-
-/** Whether the fragments are the program's to write, made so if need be. One that takes none drops the packet. */
+/** Whether the fragments are the program's to write, made so if need be. */
 static bool own_frags(struct leat_rx *rx, struct leat_xdp_buff *xdp)
 {
-	return leat_likely(!xdp->frags) || !(rx->chain->prog[0]->flags & LEAT_XDP_PROG_FRAGS) ||
-	       copy_shared_frags(rx, xdp->frags);
+	return leat_likely(!xdp->frags) || (rx->napi->pool && !leat_xdp_unshare_frags(rx->napi->pool, xdp));
 }
 
 /** A packet from another port: posted without headroom, perhaps, or with a payload that somebody else reads. */
 static void run_program_on_travelled(struct leat_rx *rx, struct leat_xdp_buff *xdp)
 {
-	bool room = xdp->data_meta - leat_run_start(xdp->run) >= (ptrdiff_t)LEAT_XDP_HEADROOM;
+	bool room;
 
+	if (leat_unlikely(xdp->frags) && !takes_frags(rx->chain->prog[0])) {
+		if (make_linear(rx, xdp)) /* which gives it all that it needs */
+			run_program(rx, xdp);
+		return;
+	}
+	room = xdp->data_meta - leat_run_start(xdp->run) >= (ptrdiff_t)LEAT_XDP_HEADROOM;
 	if ((leat_unlikely(!room || leat_run_is_shared(xdp->run)) && !copy_head(rx, xdp)) || !own_frags(rx, xdp))
 		drop(rx, xdp, LEAT_DROP_NO_MEMORY);
 	else

@@ -356,24 +356,90 @@ static void runts_never_reach_a_program(void **state)
 	tear_down(&b);
 }
 
+static uint32_t count_buffers(struct leat_xdp_buff *xdp, void *priv)
+{
+	*(uint32_t *)priv += 1 + (xdp->frags ? xdp->frags->n : 0);
+	return LEAT_XDP_PASS;
+}
+
 static void several_buffers_go_to_programs_that_take_them(void **state)
 {
-	uint32_t pass = LEAT_XDP_PASS;
 	struct test_queue passed = { 0 };
+	struct leat_netdev_stats stats;
+	uint32_t buffers = 0;
 	struct bench b;
 
 	(void)state;
 	set_up(&b);
 	test_port_of(b.in)->piece = 100;
 	assert_int_equal(leat_netdev_set_rx_handler(b.in, test_record, &passed), 0);
-	attach(b.in, say, &pass);
+	attach_flags(b.in, count_buffers, &buffers, LEAT_XDP_PROG_FRAGS);
 	receive(&b, 4, 1000);
-	assert_int_equal(test_drops(b.in, LEAT_DROP_XDP_FRAGS), 4);
-	attach_flags(b.in, say, &pass, LEAT_XDP_PROG_FRAGS);
-	receive(&b, 4, 1000);
+	assert_int_equal(buffers, 4 * 10);
 	assert_int_equal(passed.n, 4);
 	assert_int_equal(passed.packet[3].len, 1000);
 	assert_int_equal(passed.packet[3].bytes[14], 3);
+	leat_netdev_stats(b.in, &stats);
+	assert_int_equal(stats.linear_copies, 0);
+	test_queue_clear(&passed);
+	tear_down(&b);
+}
+
+static void several_buffers_become_one_for_other_programs(void **state)
+{
+	struct test_queue passed = { 0 };
+	struct leat_netdev_stats stats;
+	uint32_t buffers = 0;
+	uint8_t bytes[1000];
+	struct bench b;
+	unsigned int i;
+
+	(void)state;
+	set_up(&b);
+	test_port_of(b.in)->piece = 100;
+	assert_int_equal(leat_netdev_set_rx_handler(b.in, test_record, &passed), 0);
+	attach(b.in, count_buffers, &buffers);
+	for (i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * 7);
+	for (i = 0; i < 4; i++)
+		test_port_put(b.in, bytes, sizeof(bytes));
+	test_net_run(b.net);
+	assert_int_equal(buffers, 4);
+	assert_int_equal(passed.n, 4);
+	for (i = 0; i < 4; i++) {
+		assert_int_equal(passed.packet[i].len, sizeof(bytes));
+		assert_memory_equal(passed.packet[i].bytes, bytes, sizeof(bytes));
+	}
+	leat_netdev_stats(b.in, &stats);
+	assert_int_equal(stats.linear_copies, 4);
+	leat_page_pool_fail_nth(b.in->napi[0].pool, 11); /* the packet's ten buffers are there, the one for all is not */
+	test_port_put(b.in, bytes, sizeof(bytes));
+	test_net_run(b.net);
+	assert_int_equal(test_drops(b.in, LEAT_DROP_NO_MEMORY), 1);
+	assert_int_equal(passed.n, 4);
+	test_queue_clear(&passed);
+	tear_down(&b);
+}
+
+static void what_fits_no_buffer_is_dropped_for_programs_that_take_one(void **state)
+{
+	static uint8_t bytes[LEAT_PAGE_POOL_ALLOC_MAX - LEAT_XDP_HEADROOM - LEAT_XDP_TAILROOM + 1];
+	struct test_queue passed = { 0 };
+	uint32_t buffers = 0;
+	struct bench b;
+
+	(void)state;
+	set_up(&b);
+	test_port_of(b.in)->piece = 8000;
+	assert_int_equal(leat_netdev_set_rx_handler(b.in, test_record, &passed), 0);
+	attach(b.in, count_buffers, &buffers);
+	test_port_put(b.in, bytes, sizeof(bytes));
+	test_port_put(b.in, bytes, sizeof(bytes) - 1);
+	test_net_run(b.net);
+	assert_int_equal(test_drops(b.in, LEAT_DROP_XDP_FRAGS), 1);
+	assert_int_equal(passed.n, 1);
+	assert_int_equal(passed.packet[0].len, sizeof(bytes) - 1);
+	assert_int_equal(buffers, 1);
 	test_queue_clear(&passed);
 	tear_down(&b);
 }
@@ -664,6 +730,8 @@ int main(void)
 		cmocka_unit_test(a_frame_over_the_mtu_is_dropped_and_the_rest_goes),
 		cmocka_unit_test(runts_never_reach_a_program),
 		cmocka_unit_test(several_buffers_go_to_programs_that_take_them),
+		cmocka_unit_test(several_buffers_become_one_for_other_programs),
+		cmocka_unit_test(what_fits_no_buffer_is_dropped_for_programs_that_take_one),
 		cmocka_unit_test(without_skb_memory_a_passed_packet_is_counted),
 		cmocka_unit_test(a_program_finds_headroom_that_the_packet_lacked),
 		cmocka_unit_test(a_program_cannot_write_what_another_holder_reads),
