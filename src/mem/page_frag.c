@@ -50,6 +50,7 @@ void leat_page_frag_drain(struct leat_page_frag_cache *cache)
 		return;
 	run = block_run(cache);
 	if (leave(cache)) {
+		memset(leat_block_of(cache->block)->chunk, 0, sizeof(leat_block_of(cache->block)->chunk));
 		__atomic_store_n(&leat_block_of(cache->block)->flags, 0, __ATOMIC_RELAXED);
 		leat_page_pool_put_page(run);
 	}

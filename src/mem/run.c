@@ -9,6 +9,8 @@
  */
 #include "mem/page_pool_internal.h"
 
+#include <string.h>
+
 /** Whether this put is the last one of a run that may have been shared. */
 static bool last_share(struct leat_run run)
 {
@@ -64,6 +66,7 @@ static void put_one(struct leat_returner *r, struct leat_run run)
 	if (flags & LEAT_BLOCK_FRAG) {
 		if (!last_frag(block))
 			return;
+		memset(block->chunk, 0, sizeof(block->chunk)); /* nobody looks: this was the last holder */
 		__atomic_store_n(&block->flags, 0, __ATOMIC_RELAXED);
 		addr &= ~(uint64_t)(LEAT_BLOCK_SIZE - 1);
 		n = LEAT_BLOCK_GRANULES;
