@@ -17,7 +17,7 @@
 const char replay_help[] =
 	"usage: leat replay OBJ.o IN.pcap [-o OUT.pcap] [--prog NAME] [--map NAME='KEY=VALUE,...' | --map FILE.json]\n"
 	"                   [--set VAR=VALUE] [--event MAP=STRUCT] [--keep VERDICTS] [--verdicts] [--json]\n"
-	"                   [--seed N] [--cpu N] [--ifindex N] [--queue N] [--btf FILE]\n"
+	"                   [--seed N] [--cpu N] [--ifindex N] [--queue N] [--btf FILE] [--engine ENGINE]\n"
 	"\n"
 	"Runs an XDP program on each packet of a capture (-: standard input) and prints verdicts, what maps hold, the\n"
 	"records of ring buffers and perf event arrays, and traces. Needs no privilege. The time that programs see is\n"
@@ -41,6 +41,7 @@ const char replay_help[] =
 	"      --cpu N             the CPU that the program sees (0)\n"
 	"      --ifindex N         the port that packets come from (1)\n"
 	"      --queue N           its receive queue (0)\n"
+	"      --engine ENGINE     what runs the program: interp, jit, or auto: compiled where that can be (auto)\n"
 	"      --btf FILE          BTF of a kernel for CO-RE (the running kernel's)\n"
 	"  -h, --help              show this text\n"
 	"\n"
@@ -66,13 +67,16 @@ static int usage_error(const char *message)
 	return EXIT_USAGE;
 }
 
+/* By enum leat_bpf_engine. */
+static const char *const engines[] = { "auto", "interp", "jit", NULL };
+
 static int bad_value(const char *option, const char *why)
 {
 	fprintf(stderr, "%s: --%s: %s\n", tool, option, why);
 	return EXIT_USAGE;
 }
 
-/* Numbers of options by their letter. */
+/* Options that are numbers, or one of some words, by their letter. */
 static const struct number_option {
 	int letter;
 	const char *name;
@@ -83,6 +87,7 @@ static const struct number_option {
 	{ 'c', "cpu", offsetof(struct replay_opts, cpu), { .kind = LEAT_PARAM_U32, .max = LEAT_BPF_CPUS_MAX - 1 } },
 	{ 'i', "ifindex", offsetof(struct replay_opts, ifindex), { .kind = LEAT_PARAM_U32, .max = UINT16_MAX } },
 	{ 'q', "queue", offsetof(struct replay_opts, queue), { .kind = LEAT_PARAM_U32, .max = UINT16_MAX } },
+	{ 'E', "engine", offsetof(struct replay_opts, engine), { .kind = LEAT_PARAM_CHOICE, .choices = engines } },
 };
 
 static int parse_number(const struct number_option *option, const char *text, struct replay_opts *opts)
@@ -186,7 +191,7 @@ static int parse_args(int argc, char **argv, struct replay_opts *opts, bool *don
 		{ "seed", required_argument, NULL, 'S' },    { "cpu", required_argument, NULL, 'c' },
 		{ "ifindex", required_argument, NULL, 'i' }, { "queue", required_argument, NULL, 'q' },
 		{ "btf", required_argument, NULL, 'b' },     { "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
+		{ "engine", required_argument, NULL, 'E' },  { NULL, 0, NULL, 0 },
 	};
 	int option, rc = EXIT_GOOD;
 
@@ -363,6 +368,7 @@ static int load_and_run(struct replay *r)
 		.seed = r->opts->seed,
 		.trace = report_trace,
 		.trace_arg = r,
+		.engine = r->opts->engine,
 	};
 	int err, code = EXIT_CONFIG;
 

@@ -24,6 +24,7 @@ struct replay_opts {
 	bool verdicts, json;
 	uint64_t seed;
 	uint32_t cpu, ifindex, queue;
+	uint32_t engine; /* enum leat_bpf_engine */
 	uint32_t keep; /* bit per verdict whose packets are written; 0: not said */
 };
 

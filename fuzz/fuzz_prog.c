@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fuzz_prog.c: any instructions to the verifier; what it takes is run on a small packet with little fuel.
+ * fuzz_prog.c: any instructions to the verifier; what it takes is run on a small packet with little fuel, interpreted and
+ * compiled. Where a program depends on nothing but packet, stack and arrays, both must end alike: r0, trap and where it
+ * was, fuel, and every byte.
  *
  * The packet, where it is not moved, is an allocation of exactly its size, so that the sanitizer sees every step
  * outside; with LEAT_FUZZ the interpreter asserts whatever the verifier has proven (base registers of context loads,
@@ -111,7 +113,101 @@ static void roomy_packet(struct test_bpf *t)
 	t->xdp.rxq = &t->rxq;
 }
 
-static void run(struct test_bpf *t, int prog, bool moves)
+/** What a run is made from and what it leaves behind. */
+struct state {
+	uint8_t packet[ROOM], stack[LEAT_BPF_FRAMES_MAX * LEAT_BPF_STACK_SIZE], value[3][4 * 16];
+	struct leat_xdp_buff xdp;
+	uint64_t random;
+};
+
+/** An array: its values are all that there is of it. */
+static uint8_t *values(struct test_bpf *t, unsigned int i, uint32_t *size)
+{
+	static const uint8_t map[3] = { ARRAY, ONE, RODATA };
+	uint64_t region;
+	uint8_t *base;
+
+	leat_bpf_array_layout(&t->map[map[i]], &base, &region);
+	*size = t->map[map[i]].max_entries * t->map[map[i]].value_stride;
+	return base;
+}
+
+static void exchange(struct test_bpf *t, struct state *state, bool save, uint32_t packet)
+{
+	uint8_t *base, *stack = t->env->cpu[0].stack;
+	uint32_t size;
+	unsigned int i;
+
+	memcpy(save ? state->packet : t->packet, save ? t->packet : state->packet, packet);
+	memcpy(save ? state->stack : stack, save ? stack : state->stack, sizeof(state->stack));
+	for (i = 0; i < 3; i++) {
+		base = values(t, i, &size);
+		memcpy(save ? state->value[i] : base, save ? base : state->value[i], size);
+	}
+	if (save) {
+		state->xdp = t->xdp;
+		state->random = t->env->cpu[0].random;
+	} else {
+		t->xdp = state->xdp;
+		t->env->cpu[0].random = state->random;
+	}
+}
+
+/** Whether a second run begins as the first did once the state is put back. */
+static bool is_repeatable(const struct bpf_insn *insn, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		if (insn[i].code == (BPF_LD | BPF_IMM | BPF_DW) && insn[i].src_reg == BPF_PSEUDO_MAP_FD &&
+		    insn[i].imm != ARRAY && insn[i].imm != ONE && insn[i].imm != RODATA && insn[i].imm != PROGS)
+			return false;
+	return true;
+}
+
+static void compile(struct test_bpf *t, int prog, bool on)
+{
+	int i;
+
+	for (i = 0; i <= prog; i++)
+		if (on)
+			must(!leat_bpf_jit_compile(&t->prog[i]));
+		else
+			leat_bpf_jit_free(&t->prog[i]);
+}
+
+static void run_both(struct test_bpf *t, int prog, uint32_t packet, bool repeatable)
+{
+	static struct leat_bpf_trap_count where[INSNS_MAX];
+	static struct state before, first, second;
+	size_t counts = t->prog[prog].n_insns * sizeof(where[0]);
+	struct leat_bpf_run last;
+	uint64_t r0;
+
+	exchange(t, &before, true, packet);
+	memset(t->prog[prog].trap, 0, counts);
+	r0 = test_bpf_run(t, prog);
+	last = t->last;
+	exchange(t, &first, true, packet);
+	must(!t->last.record && !t->last.frames);
+	exchange(t, &before, false, packet);
+	memcpy(where, t->prog[prog].trap, counts);
+	memset(t->prog[prog].trap, 0, counts);
+	compile(t, prog, true);
+	must(test_bpf_run(t, prog) == r0 || !repeatable);
+	compile(t, prog, false);
+	exchange(t, &second, true, packet);
+	must(!t->last.record && !t->last.frames);
+	if (!repeatable)
+		return;
+	must(t->last.trap == last.trap && t->last.fuel == last.fuel && t->last.tail_calls == last.tail_calls);
+	must(!memcmp(where, t->prog[prog].trap, counts));
+	must(!memcmp(first.packet, second.packet, packet) && !memcmp(first.value, second.value, sizeof(first.value)));
+	must(first.xdp.data == second.xdp.data && first.xdp.data_end == second.xdp.data_end &&
+	     first.xdp.data_meta == second.xdp.data_meta);
+}
+
+static void run(struct test_bpf *t, int prog, bool moves, bool repeatable)
 {
 	uint32_t port;
 
@@ -121,8 +217,7 @@ static void run(struct test_bpf *t, int prog, bool moves)
 		else
 			test_bpf_packet(t, NULL, PACKET, META);
 		t->rxq.port = port;
-		test_bpf_run(t, prog);
-		must(!t->last.record && !t->last.frames);
+		run_both(t, prog, moves ? ROOM : PACKET + META, repeatable);
 	}
 }
 
@@ -131,8 +226,8 @@ static void drop_last(struct test_bpf *t)
 {
 	struct leat_bpf_prog *prog = &t->prog[--t->obj.n_progs];
 
+	leat_bpf_engine_free(prog);
 	leat_heap_free(prog->aux);
-	leat_heap_free(prog->op);
 	leat_heap_free(prog->trap);
 }
 
@@ -150,9 +245,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(insn != NULL);
 	memcpy(insn, data, n * sizeof(*insn));
 	if (!test_bpf_verify(&t, insn, n)) {
-		must(!leat_bpf_interp_prepare(&t.prog[1]));
+		t.prog[1].trap = leat_heap_zalloc(n * sizeof(*t.prog[1].trap));
+		must(t.prog[1].trap && !leat_bpf_interp_prepare(&t.prog[1]));
 		t.prog[1].loaded = true;
-		run(&t, 1, moves_packet(insn, n));
+		run(&t, 1, moves_packet(insn, n), is_repeatable(insn, n));
 	} else {
 		must(t.said[0] != '\0');
 	}

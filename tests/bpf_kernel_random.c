@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bpf_kernel_random.c: random good programs, from fixed seeds, on the interpreter and in the kernel: what the kernel
- * takes we take, and r0 and the packet are the same. Needs the right to load programs; that part is skipped without.
+ * bpf_kernel_random.c: random good programs, from fixed seeds, on the interpreter, compiled, and in the kernel: what the
+ * kernel takes we take, and r0, the packet and the fuel are the same. Needs the right to load programs; that part is skipped without.
  * LEAT_RANDOM_PROGRAMS says how many.
  */
 #include <setjmp.h>
@@ -41,20 +41,41 @@ static void dump(const struct random_prog *p)
 	}
 }
 
-/** Our answer; the packet is changed. */
+/** Program @prog's answer; the packet is changed. */
+static uint32_t run_one(struct test_bpf *t, int prog, uint8_t *packet)
+{
+	uint32_t r0;
+
+	test_bpf_packet(t, packet, RANDOM_PACKET, 0);
+	r0 = (uint32_t)test_bpf_run(t, prog);
+	assert_int_equal(t->last.trap, 0);
+	memcpy(packet, t->xdp.data, RANDOM_PACKET);
+	return r0;
+}
+
+/** Our answer; the packet is changed. Both engines must give it. */
 static uint32_t ours(struct test_bpf *t, const struct random_prog *p, uint8_t *packet)
 {
 	int prog = test_bpf_prog(t, p->insn, p->n);
-	uint32_t r0;
+	uint8_t other[RANDOM_PACKET];
+	uint32_t r0, compiled;
+	uint64_t fuel;
 
 	if (prog < 0) {
 		dump(p);
 		fail_msg("we refuse what the kernel takes");
 	}
-	test_bpf_packet(t, packet, RANDOM_PACKET, 0);
-	r0 = (uint32_t)test_bpf_run(t, prog);
-	assert_int_equal(t->last.trap, 0);
-	memcpy(packet, t->xdp.data, RANDOM_PACKET);
+	memcpy(other, packet, RANDOM_PACKET);
+	r0 = run_one(t, prog, packet);
+	fuel = t->last.fuel;
+	if (LEAT_HAVE_JIT) {
+		assert_int_equal(leat_bpf_jit_compile(&t->prog[prog]), 0);
+		compiled = run_one(t, prog, other);
+		if (compiled != r0 || fuel != t->last.fuel || memcmp(other, packet, RANDOM_PACKET) != 0) {
+			dump(p);
+			fail_msg("r0 %#x interpreted, %#x compiled", r0, compiled);
+		}
+	}
 	test_bpf_drop_progs(t);
 	return r0;
 }

@@ -13,6 +13,7 @@
 #define LEAT_BPF_H
 
 #include <leat/diag.h>
+#include <leat/log.h>
 #include <leat/xdp.h>
 
 LEAT_BEGIN_DECLS
@@ -30,6 +31,14 @@ struct leat_bpf_env;
 /** Receives what a program traces (bpf_trace_printk), one line without its end. *worker*. */
 typedef void leat_bpf_trace_fn(void *arg, const char *line);
 
+/** What runs programs. Both give the same results, traps and fuel. */
+enum leat_bpf_engine {
+	LEAT_BPF_ENGINE_AUTO,   /* compiled where that is possible, else interpreted, with one warning in the log */
+	LEAT_BPF_ENGINE_INTERP,
+	LEAT_BPF_ENGINE_JIT,    /* compiled, or an object does not load */
+	LEAT_BPF_ENGINES
+};
+
 struct leat_bpf_env_opts {
 	size_t size;                /* sizeof(struct leat_bpf_env_opts) */
 	unsigned int cpus;          /* copies of per-CPU values, 1..LEAT_BPF_CPUS_MAX; 0: 1 */
@@ -39,6 +48,9 @@ struct leat_bpf_env_opts {
 	leat_bpf_trace_fn *trace;   /* NULL: traces go nowhere */
 	void *trace_arg;
 	struct leat_epoch *epoch;   /* grace periods of the workers (private type); NULL: one of its own, one reader */
+	unsigned int engine;        /* enum leat_bpf_engine */
+	bool perf_map;              /* compiled programs are named in /tmp/perf-PID.map, for perf(1) */
+	const struct leat_log *log; /* borrowed; NULL: messages go nowhere */
 };
 
 /** Makes an environment. *control*. Returns 0, -EINVAL, -E2BIG, -ENOMEM. */
@@ -98,6 +110,8 @@ LEAT_API const char *leat_bpf_prog_name(const struct leat_bpf_prog *prog);
 LEAT_API const char *leat_bpf_prog_section(const struct leat_bpf_prog *prog);
 /** Instructions as loaded. */
 LEAT_API unsigned int leat_bpf_prog_len(const struct leat_bpf_prog *prog);
+/** Bytes of machine code; 0: it is interpreted, or not loaded. */
+LEAT_API unsigned int leat_bpf_prog_code_size(const struct leat_bpf_prog *prog);
 /** Whether it declares xdp.frags. */
 LEAT_API bool leat_bpf_prog_frags(const struct leat_bpf_prog *prog);
 /** libxdp's run configuration: priority (default 50), and a bit per action after which the chain goes on. */

@@ -18,6 +18,9 @@
  * Any other access to it is refused, as is an instruction that sees the context on one path and another pointer on
  * another.
  *
+ * Maps. Where a map lies, its sizes and whether it is frozen are settled before a program is made ready; the value of a
+ * frozen map is a constant.
+ *
  * Regions. A memory access is of one class, found by the verifier per instruction (LEAT_BPF_REGION_*). The engine
  * checks the address against the region unless the verifier has proven it; outside the region is a trap: the program
  * ends, the verdict is XDP_ABORTED, and the trap is counted by program and instruction.
@@ -104,6 +107,11 @@ struct leat_bpf_run {
 	struct leat_bpf_record *record; /* ring buffer records reserved and not submitted yet */
 	uint8_t *stack;               /* LEAT_BPF_FRAMES_MAX frames; frame 0 first */
 	unsigned int frames;          /* in use */
+	/* compiled code's own */
+	uint32_t insn;                /* the instruction that calls, where what is called asks for it */
+	void *unwind;                 /* machine stack to go back to after a trap */
+	uint64_t packet;              /* address of the packet */
+	uint64_t room[4];             /* places at which a packet access of 1, 2, 4, 8 bytes may begin, from packet on */
 };
 
 /**
@@ -141,6 +149,7 @@ enum leat_bpf_ret {
 #define LEAT_BPF_HELPER_MOVES_PACKET 0x1u /* packet pointers are void after it */
 #define LEAT_BPF_HELPER_WRITES_PACKET 0x4u
 #define LEAT_BPF_HELPER_TAIL_CALL 0x2u    /* the engine itself carries it out */
+#define LEAT_BPF_HELPER_TRAPS 0x8u        /* may set run->trap: engines look after the call */
 
 struct leat_bpf_helper {
 	int32_t id; /* BPF_FUNC_* */

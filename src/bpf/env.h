@@ -16,6 +16,10 @@ struct leat_bpf_env {
 	uint64_t seed; /* what hash functions are made from */
 	leat_bpf_trace_fn *trace;
 	void *trace_arg;
+	unsigned int engine; /* enum leat_bpf_engine */
+	bool perf_map;
+	bool told;           /* that programs are interpreted */
+	const struct leat_log *log;
 	struct leat_epoch *epoch;
 	struct leat_epoch own_epoch; /* when none was given: reader 0 */
 	struct {

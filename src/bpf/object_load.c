@@ -250,7 +250,7 @@ static int load_all(const struct needs *needs, struct leat_diag *diag)
 	for (i = 0; i < obj->n_maps && !err; i++)
 		if (needs->map[i])
 			err = fill_prog_array(obj, i, diag);
-	return err;
+	return err ? err : leat_bpf_engine_choose(obj, diag);
 }
 
 int leat_bpf_object_load(struct leat_bpf_object *obj, const char *name, struct leat_diag *diag)
@@ -272,11 +272,10 @@ int leat_bpf_object_load(struct leat_bpf_object *obj, const char *name, struct l
 
 static void unload_prog(struct leat_bpf_prog *prog)
 {
+	leat_bpf_engine_free(prog);
 	leat_heap_free(prog->aux);
-	leat_heap_free(prog->op);
 	leat_heap_free(prog->trap);
 	prog->aux = NULL;
-	prog->op = NULL;
 	prog->trap = NULL;
 	prog->loaded = false;
 }

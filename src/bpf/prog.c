@@ -5,6 +5,8 @@
  */
 #include "bpf/prog.h"
 
+#include "bpf/engine/jit.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -28,6 +30,11 @@ const char *leat_bpf_prog_section(const struct leat_bpf_prog *prog)
 unsigned int leat_bpf_prog_len(const struct leat_bpf_prog *prog)
 {
 	return prog->n_insns;
+}
+
+unsigned int leat_bpf_prog_code_size(const struct leat_bpf_prog *prog)
+{
+	return prog->code ? prog->code->len : 0;
 }
 
 bool leat_bpf_prog_frags(const struct leat_bpf_prog *prog)

@@ -9,7 +9,8 @@
 #include "bpf/contract.h"
 #include "bpf/image.h"
 
-struct leat_bpf_op; /* a decoded instruction: engine/interp.h */
+struct leat_bpf_op;   /* a decoded instruction: engine/interp.h */
+struct leat_bpf_code; /* machine code: engine/jit.h */
 
 /** A place at which a program was ended. */
 struct leat_bpf_trap_count {
@@ -35,6 +36,7 @@ struct leat_bpf_prog {
 	struct leat_bpf_aux *aux;           /* per instruction */
 	struct leat_bpf_op *op;             /* what the interpreter runs */
 	uint32_t n_ops;
+	struct leat_bpf_code *code;         /* NULL: the interpreter runs it */
 	struct leat_bpf_trap_count *trap;   /* per instruction */
 };
 
@@ -70,6 +72,15 @@ int leat_bpf_verify(struct leat_bpf_prog *prog, struct leat_diag *diag);
 int leat_bpf_interp_prepare(struct leat_bpf_prog *prog);
 /** Runs it; returns r0, LEAT_XDP_ABORTED after a trap. */
 uint64_t leat_bpf_interp_run(struct leat_bpf_run *run);
+/**
+ * Compiles the loaded programs of an object, if its environment wants that and it can be done. Returns 0; -ENOMEM;
+ * another errno with a sentence in @diag when the compiler was asked for and cannot be had. *control*.
+ */
+int leat_bpf_engine_choose(struct leat_bpf_object *obj, struct leat_diag *diag);
+/** Runs a program on the engine that was chosen; as leat_bpf_interp_run(). */
+uint64_t leat_bpf_engine_run(struct leat_bpf_run *run);
+/** Gives up what the engines hold of a program. */
+void leat_bpf_engine_free(struct leat_bpf_prog *prog);
 /** Counts a trap at instruction @insn of run->prog and sets run->trap. */
 void leat_bpf_trap(struct leat_bpf_run *run, uint32_t insn, enum leat_bpf_trap_reason reason);
 /** "file.c:12: text" of an instruction into @buf, or an empty string. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "bpf/engine/jit.h"
 #include "bpf/env.h"
 #include "bpf/map/map.h"
 #include "bpf/prog.h"
@@ -29,6 +30,7 @@ struct test_bpf {
 	struct leat_xdp_buff xdp;
 	uint8_t *packet; /* as allocated */
 	struct leat_bpf_run last;
+	bool jit; /* programs are compiled */
 };
 
 static inline int test_bpf_begin(struct test_bpf *t, uint64_t fuel)
@@ -99,7 +101,7 @@ static inline int test_bpf_prog(struct test_bpf *t, const struct bpf_insn *insns
 		return -1;
 	}
 	prog->trap = leat_heap_zalloc(n * sizeof(*prog->trap));
-	if (!prog->trap || leat_bpf_interp_prepare(prog))
+	if (!prog->trap || leat_bpf_interp_prepare(prog) || (t->jit && leat_bpf_jit_compile(prog)))
 		return -1;
 	prog->loaded = true;
 	return (int)prog->number;
@@ -136,7 +138,7 @@ static inline uint64_t test_bpf_run(struct test_bpf *t, int number)
 		.fuel = t->env->fuel,
 		.stack = t->env->cpu[0].stack,
 	};
-	r0 = leat_bpf_interp_run(&t->last);
+	r0 = leat_bpf_engine_run(&t->last);
 	leat_bpf_run_drop_records(&t->last);
 	return r0;
 }
@@ -145,8 +147,8 @@ static inline void test_bpf_drop_progs(struct test_bpf *t)
 {
 	while (t->obj.n_progs) {
 		t->obj.n_progs--;
+		leat_bpf_engine_free(&t->prog[t->obj.n_progs]);
 		leat_heap_free(t->prog[t->obj.n_progs].aux);
-		leat_heap_free(t->prog[t->obj.n_progs].op);
 		leat_heap_free(t->prog[t->obj.n_progs].trap);
 	}
 }

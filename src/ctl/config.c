@@ -28,6 +28,35 @@ static void check_workers(struct leat_check *c, const struct leat_yaml_node *nod
 	leat_check_param(c, NULL, NULL, node, &workers_param, c->config);
 }
 
+/* ---- eBPF ---- */
+
+static const char *const engines[] = {
+	[LEAT_BPF_ENGINE_AUTO] = "auto",
+	[LEAT_BPF_ENGINE_INTERP] = "interp",
+	[LEAT_BPF_ENGINE_JIT] = "jit",
+	[LEAT_BPF_ENGINES] = NULL,
+};
+
+static const struct leat_param bpf_params[] = {
+	{ .name = "engine", .kind = LEAT_PARAM_CHOICE, .offset = offsetof(struct leat_config, bpf_engine),
+	  .choices = engines, .help = "what runs eBPF programs" },
+	{ .name = "perf-map", .kind = LEAT_PARAM_BOOL, .offset = offsetof(struct leat_config, perf_map),
+	  .help = "names compiled programs in /tmp/perf-PID.map" },
+	{ .name = NULL },
+};
+
+static void check_bpf(struct leat_check *c, const struct leat_yaml_node *node)
+{
+	static const char *const own[] = { NULL };
+
+	if (node->kind == LEAT_YAML_MAP) {
+		leat_check_fill(c, NULL, node, own, bpf_params, c->config);
+		return;
+	}
+	leat_check_at(c, leat_check_pos(node), "bpf", NULL, NULL);
+	leat_diag_add(c->diag, "must be a mapping, like { engine: interp }");
+}
+
 /* ---- ports ---- */
 
 static const struct leat_driver *check_type(const struct leat_check *c, const struct leat_yaml_node *port)
@@ -189,7 +218,7 @@ static const struct {
 	leat_check_fn *check;
 } sections[] = {
 	{ "workers", check_workers }, { "ports", check_ports },     { "programs", leat_check_progs },
-	{ "attach", leat_check_attach },   { "bridges", check_bridges },
+	{ "attach", leat_check_attach },   { "bridges", check_bridges }, { "bpf", check_bpf },
 };
 
 #define N_SECTIONS (sizeof(sections) / sizeof(sections[0]))

@@ -75,6 +75,8 @@ struct leat_config_bridge {
 struct leat_config {
 	char *file; /* name for messages */
 	uint32_t workers;
+	uint32_t bpf_engine; /* enum leat_bpf_engine */
+	bool perf_map;
 	struct leat_yaml_tree *tree; /* what paths, names and tunings point into */
 	unsigned int n_ports, n_objects, n_progs, n_attach, n_bridges;
 	struct leat_config_port *ports;

@@ -119,10 +119,15 @@ static int open_object(struct leat_datapath *dp, unsigned int i, struct leat_dia
 {
 	const struct leat_config_object *object = &dp->config->objects[i];
 	struct attempt attempt = try_at(dp, diag, object->pos, "programs", object->prog);
+	const struct leat_bpf_env_opts opts = {
+		.size = sizeof(opts),
+		.engine = dp->config->bpf_engine,
+		.perf_map = dp->config->perf_map,
+	};
 	int rc = 0;
 
 	if (!dp->env)
-		rc = leat_xdp_bpf_env_create(dp->net, NULL, &dp->env);
+		rc = leat_xdp_bpf_env_create(dp->net, &opts, &dp->env);
 	if (!rc)
 		rc = leat_objects_open(dp->config, i, dp->env, diag, &dp->objects[i]);
 	return tried(&attempt, rc, "the object cannot be opened");

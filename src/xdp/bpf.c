@@ -85,6 +85,7 @@ int leat_xdp_bpf_env_create(struct leat_net *net, const struct leat_bpf_env_opts
 		own = *opts;
 	own.cpus = net->n_workers;
 	own.epoch = &net->epoch;
+	own.log = own.log ? own.log : leat_net_log(net);
 	leat_xdp_bpf_init();
 	return leat_bpf_env_create(&own, env);
 }

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "bpf/engine/jit.h"
 #include "bpf/env.h"
 #include "bpf/map/map.h"
 
@@ -28,13 +29,6 @@ struct frame {
 static void *at(uint64_t addr)
 {
 	return (void *)(uintptr_t)addr;
-}
-
-void leat_bpf_trap(struct leat_bpf_run *run, uint32_t insn, enum leat_bpf_trap_reason reason)
-{
-	run->trap = 1 + (int)reason;
-	if (run->prog->trap && insn < run->prog->n_insns)
-		__atomic_fetch_add(&run->prog->trap[insn].n[reason], 1, __ATOMIC_RELAXED);
 }
 
 /* ---- parts of the loop that are no single expression ---- */
@@ -102,76 +96,12 @@ static inline bool packet_ok(const struct leat_bpf_run *run, const struct leat_b
 	return leat_likely(off < len && len - off >= size);
 }
 
-/** Takes @cost; whether there was that much. */
-static inline bool burn(struct leat_bpf_run *run, uint64_t cost)
-{
-	if (leat_unlikely(run->fuel < cost)) {
-		run->fuel = 0;
-		return false;
-	}
-	run->fuel -= cost;
-	return true;
-}
-
-static void *frame_end(const struct leat_bpf_run *run)
-{
-	return run->stack + (size_t)run->frames * LEAT_BPF_STACK_SIZE;
-}
-
 /** A new, zeroed frame; returns its r10. */
 static uint64_t open_frame(struct leat_bpf_run *run)
 {
-	memset(frame_end(run), 0, LEAT_BPF_STACK_SIZE);
+	memset(leat_bpf_frame_end(run), 0, LEAT_BPF_STACK_SIZE);
 	run->frames++;
-	return (uint64_t)(uintptr_t)frame_end(run);
-}
-
-/** A call of a helper whose arguments need a look. Whether they are well; if not, *@reason. */
-static bool call_checked(struct leat_bpf_run *run, const struct leat_bpf_op *op, uint64_t *reg,
-			 enum leat_bpf_trap_reason *reason)
-{
-	const struct leat_bpf_helper *helper = at(op->imm);
-	uint64_t args[5] = { reg[1], reg[2], reg[3], reg[4], reg[5] }, fuel;
-
-	*reason = LEAT_BPF_TRAP_HELPER;
-	if (!leat_bpf_helper_args_ok(run, aux_of(run, op), helper, args, &fuel)) {
-		LEAT_PROVEN(!aux_of(run, op)->proven);
-		return false;
-	}
-	*reason = LEAT_BPF_TRAP_FUEL;
-	if (!burn(run, fuel))
-		return false;
-	reg[0] = helper->fn(run, args[0], args[1], args[2], args[3], args[4]);
-	return true;
-}
-
-/** A helper ended the program. What ended it within a callback has been counted there. */
-static LEAT_COLD void count_helper_trap(struct leat_bpf_run *run, const struct leat_bpf_op *op)
-{
-	const struct leat_bpf_helper *helper = at(op->imm);
-
-	if (!memchr(helper->arg, LEAT_BPF_ARG_FUNC, sizeof(helper->arg)))
-		leat_bpf_trap(run, (uint32_t)(op - run->prog->op), (enum leat_bpf_trap_reason)(run->trap - 1));
-}
-
-/** The program that a tail call goes to, or NULL when it falls through; *@ok is false when it must trap. */
-static struct leat_bpf_prog *tail_target(struct leat_bpf_run *run, const struct leat_bpf_op *op, const uint64_t *reg,
-					 enum leat_bpf_trap_reason *reason, bool *ok)
-{
-	struct leat_bpf_map *map = leat_bpf_map_of(run, aux_of(run, op), reg[2]);
-	struct leat_bpf_prog *prog;
-
-	*ok = map != NULL;
-	*reason = LEAT_BPF_TRAP_HELPER;
-	if (!map || run->tail_calls >= LEAT_BPF_TAIL_CALLS_MAX)
-		return NULL;
-	prog = leat_bpf_prog_array_get(map, (uint32_t)reg[3]);
-	if (!prog || !prog->op)
-		return NULL;
-	*reason = LEAT_BPF_TRAP_FUEL;
-	*ok = burn(run, prog->n_ops);
-	run->tail_calls++;
-	return prog;
+	return (uint64_t)(uintptr_t)leat_bpf_frame_end(run);
 }
 
 /* ---- the loop ---- */
@@ -282,6 +212,7 @@ static uint64_t loop(struct leat_bpf_run *run, const struct leat_bpf_op *op, uin
 	struct leat_bpf_prog *entry = run->prog, *target;
 	const unsigned int bottom = run->frames;
 	enum leat_bpf_trap_reason reason;
+	uint64_t args[5];
 	bool ok;
 
 	reg[10] = open_frame(run);
@@ -365,7 +296,7 @@ static uint64_t loop(struct leat_bpf_run *run, const struct leat_bpf_op *op, uin
 JA:
 JA32:
 jump:
-	if (op->off < 0 && !burn(run, 0 - (uint64_t)(int64_t)op->off))
+	if (op->off < 0 && !leat_bpf_burn(run, 0 - (uint64_t)(int64_t)op->off))
 		goto no_fuel;
 	op += op->off;
 	NEXT;
@@ -373,7 +304,7 @@ jump:
 CALL_LOCAL:
 	if (run->frames == LEAT_BPF_FRAMES_MAX)
 		goto no_frame;
-	if (!burn(run, IMM))
+	if (!leat_bpf_burn(run, IMM))
 		goto no_fuel;
 	frame = &frames[run->frames - 1];
 	frame->back = op;
@@ -390,7 +321,7 @@ EXIT:
 	op = frame->back;
 	run->prog = frame->prog;
 	memcpy(&reg[6], frame->saved, sizeof(frame->saved));
-	reg[10] = (uint64_t)(uintptr_t)frame_end(run);
+	reg[10] = (uint64_t)(uintptr_t)leat_bpf_frame_end(run);
 	NEXT;
 
 CALL:
@@ -400,14 +331,15 @@ CALL:
 	NEXT;
 
 CALL_MEM:
-	if (!call_checked(run, op, reg, &reason))
+	memcpy(args, &reg[1], sizeof(args));
+	if (!leat_bpf_call_checked(run, (uint32_t)(op - run->prog->op), args, &reg[0], &reason))
 		goto trap;
 	if (leat_unlikely(run->trap))
 		goto helper_trapped;
 	NEXT;
 
 TAIL_CALL:
-	target = tail_target(run, op, reg, &reason, &ok);
+	target = leat_bpf_tail_target(run, (uint32_t)(op - run->prog->op), reg[2], reg[3], &reason, &ok);
 	if (!ok)
 		goto trap;
 	if (!target) {
@@ -437,7 +369,7 @@ trap:
 	leat_bpf_trap(run, (uint32_t)(op - run->prog->op), reason);
 	goto ended;
 helper_trapped:
-	count_helper_trap(run, op);
+	leat_bpf_helper_trapped(run, (uint32_t)(op - run->prog->op));
 ended:
 	reg[0] = 0;
 	run->frames = bottom;
@@ -457,10 +389,10 @@ uint64_t leat_bpf_call_func(struct leat_bpf_run *run, uint64_t func, const uint6
 		reason = LEAT_BPF_TRAP_HELPER;
 	else if (run->frames == LEAT_BPF_FRAMES_MAX)
 		reason = LEAT_BPF_TRAP_FRAMES;
-	else if (!burn(run, len ? len : 1))
+	else if (!leat_bpf_burn(run, len ? len : 1))
 		reason = LEAT_BPF_TRAP_FUEL;
 	else
-		return loop(run, &prog->op[start], reg);
+		return prog->code ? leat_bpf_jit_func(run, start, args) : loop(run, &prog->op[start], reg);
 	leat_bpf_trap(run, start < prog->n_ops ? start : 0, reason);
 	return 0;
 }

@@ -66,6 +66,38 @@ bool leat_bpf_access_ok(const struct leat_bpf_run *run, const struct leat_bpf_au
 bool leat_bpf_helper_args_ok(const struct leat_bpf_run *run, const struct leat_bpf_aux *aux,
 			     const struct leat_bpf_helper *helper, uint64_t args[5], uint64_t *fuel);
 
+/** Takes @cost from the fuel; whether there was that much. */
+static inline bool leat_bpf_burn(struct leat_bpf_run *run, uint64_t cost)
+{
+	if (leat_unlikely(run->fuel < cost)) {
+		run->fuel = 0;
+		return false;
+	}
+	run->fuel -= cost;
+	return true;
+}
+
+/** The end of the newest frame: its r10. */
+static inline uint8_t *leat_bpf_frame_end(const struct leat_bpf_run *run)
+{
+	return run->stack + (size_t)run->frames * LEAT_BPF_STACK_SIZE;
+}
+
+/**
+ * Calls the helper of instruction @insn after a look at its arguments, which it may replace. Whether they are well; if
+ * not, *@reason. Puts the result in *@r0.
+ */
+bool leat_bpf_call_checked(struct leat_bpf_run *run, uint32_t insn, uint64_t args[5], uint64_t *r0,
+			   enum leat_bpf_trap_reason *reason);
+/** The helper of instruction @insn ended the program: counts it, if that was not done within a callback. */
+void leat_bpf_helper_trapped(struct leat_bpf_run *run, uint32_t insn);
+/**
+ * The program that the tail call at @insn goes to, or NULL when it falls through; *@ok is false when it must trap, for
+ * *@reason.
+ */
+struct leat_bpf_prog *leat_bpf_tail_target(struct leat_bpf_run *run, uint32_t insn, uint64_t map, uint64_t index,
+					   enum leat_bpf_trap_reason *reason, bool *ok);
+
 /** The map that a program's register @value points to, or NULL. */
 struct leat_bpf_map *leat_bpf_map_of(const struct leat_bpf_run *run, const struct leat_bpf_aux *aux, uint64_t value);
 

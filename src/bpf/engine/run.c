@@ -20,7 +20,7 @@ static uint32_t run_on(struct leat_bpf_prog *prog, struct leat_xdp_buff *xdp, un
 	uint64_t verdict;
 
 	env->cpu[cpu].redirect = (struct leat_bpf_redirect){ .map = NULL };
-	verdict = leat_bpf_interp_run(&run);
+	verdict = leat_bpf_engine_run(&run);
 	if (leat_unlikely(run.record))
 		leat_bpf_run_drop_records(&run);
 	return (uint32_t)verdict;

@@ -412,7 +412,7 @@ static const struct leat_bpf_helper own_helpers[] = {
 	ROW(ringbuf_submit, NUMBER, 0, RECORD, ANY),
 	ROW(ringbuf_discard, NUMBER, 0, RECORD, ANY),
 	ROW(ringbuf_query, NUMBER, 0, MAP, ANY),
-	ROW(trace_printk, NUMBER, 0, MEM, SIZE), /* the rest is what the text asks for */
+	ROW(trace_printk, NUMBER, LEAT_BPF_HELPER_TRAPS, MEM, SIZE), /* the rest is what the text asks for */
 	{ .name = NULL },
 };
 

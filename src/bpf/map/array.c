@@ -90,6 +90,14 @@ static void array_destroy(struct leat_bpf_map *map)
 	leat_heap_free(a);
 }
 
+void leat_bpf_array_layout(const struct leat_bpf_map *map, uint8_t **base, uint64_t *region)
+{
+	const struct array *a = map->priv;
+
+	*base = a->base;
+	*region = a->region;
+}
+
 static inline uint32_t index_of(const void *key)
 {
 	uint32_t index;

@@ -86,6 +86,9 @@ void leat_bpf_map_destroy(struct leat_bpf_map *map);
 /** leat_bpf_map_next_key() for elements that may be other than zero: of large arrays, those that were touched. */
 int leat_bpf_map_next_used(struct leat_bpf_map *map, struct leat_bpf_used *used, const void *key, void *next);
 
+/** How an ARRAY or PERCPU_ARRAY lies in memory: element 0 of CPU 0, and bytes from one CPU's copies to the next one's. */
+void leat_bpf_array_layout(const struct leat_bpf_map *map, uint8_t **base, uint64_t *region);
+
 /** The program at @index of a program array, or NULL. *worker*. */
 struct leat_bpf_prog *leat_bpf_prog_array_get(struct leat_bpf_map *map, uint32_t index);
 int leat_bpf_prog_array_set(struct leat_bpf_map *map, uint32_t index, struct leat_bpf_prog *prog);

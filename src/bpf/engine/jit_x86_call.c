@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * jit_x86_call.c: functions, helpers and tail calls. *control*.
+ *
+ * r1..r5 are where a helper of C expects its second to sixth argument, so that a call is one instruction more than the
+ * call. Arguments that are memory are known to be good where a frame or a value is given whole; where that is not so,
+ * leat_jit_call() looks, as the interpreter does. Look-ups in arrays are done in place; other maps' are called without
+ * the helper in between.
+ */
+#include "bpf/engine/jit_x86.h"
+
+#include <string.h>
+
+#include "bpf/map/map.h"
+
+static const struct leat_bpf_helper *helper_at(const struct jit *j, uint32_t i)
+{
+	return (const struct leat_bpf_helper *)(uintptr_t)j->prog->op[i].imm;
+}
+
+static struct leat_bpf_map *map_at(const struct jit *j, uint32_t i)
+{
+	return j->prog->aux[i].map >= 0 ? &j->prog->obj->map[j->prog->aux[i].map] : NULL;
+}
+
+void leat_x86_store_fuel(struct jit *j)
+{
+	if (j->in->fuel)
+		leat_x86_mem(j, X_W, 0x89, FUEL, RUN, RUN_OFF(fuel));
+}
+
+void leat_x86_load_fuel(struct jit *j)
+{
+	if (j->in->fuel)
+		leat_x86_mem(j, X_W, 0x8b, FUEL, RUN, RUN_OFF(fuel));
+}
+
+/** Takes @cost from run->fuel, where it is. */
+static void burn(struct jit *j, uint32_t i, uint32_t cost)
+{
+	leat_x86_alu_mem_imm(j, X_W, 5, RUN, RUN_OFF(fuel), (int32_t)cost);
+	leat_x86_out(j, CC_B, i, STUB_TRAP_FUEL)->fuel = false;
+}
+
+static void check_trap(struct jit *j, uint32_t i, enum jit_stub stub)
+{
+	leat_x86_alu_mem_imm(j, 0, 7, RUN, RUN_OFF(trap), 0);
+	leat_x86_out(j, CC_NE, i, stub)->fuel = false;
+}
+
+/* ---- what is known of arguments ---- */
+
+/** Bytes of argument @a, as leat_bpf_helper_args_ok() counts them; false: not known. */
+static bool arg_bytes(const struct jit *j, const struct leat_bpf_helper *helper, unsigned int a,
+		      const struct leat_bpf_map *map, uint64_t *bytes)
+{
+	const struct leat_track_reg *size = &j->track.reg[a + 2];
+
+	if (helper->arg[a] == LEAT_BPF_ARG_MAP_KEY || helper->arg[a] == LEAT_BPF_ARG_MAP_VALUE) {
+		*bytes = map ? helper->arg[a] == LEAT_BPF_ARG_MAP_KEY ? map->key_size : map->value_size : 0;
+		return map != NULL;
+	}
+	*bytes = a < 4 && size->kind == LEAT_TRACK_NUMBER ? (uint64_t)size->value : 0;
+	return a < 4 && size->kind == LEAT_TRACK_NUMBER;
+}
+
+/** Whether all arguments are certainly good; *@fuel: what they cost. */
+static bool args_known(const struct jit *j, uint32_t i, const struct leat_bpf_helper *helper, uint64_t *fuel)
+{
+	const struct leat_bpf_map *map = NULL;
+	unsigned int a;
+	uint64_t bytes;
+
+	*fuel = 0;
+	for (a = 0; a < 5; a++) {
+		uint8_t kind = helper->arg[a];
+
+		if (kind == LEAT_BPF_ARG_RECORD)
+			return false;
+		if (kind == LEAT_BPF_ARG_MAP) {
+			map = map_at(j, i);
+			if (!map)
+				return false;
+		} else if (kind >= LEAT_BPF_ARG_MAP_KEY && kind <= LEAT_BPF_ARG_MEM_OUT) {
+			if (!arg_bytes(j, helper, a, map, &bytes) ||
+			    !leat_track_arg(&j->track, j->prog, i, a + 1, bytes, kind))
+				return false;
+			*fuel += bytes / LEAT_BPF_FUEL_BYTES;
+		}
+	}
+	return true;
+}
+
+/* ---- look-ups ---- */
+
+static bool is_array(const struct leat_bpf_map *map)
+{
+	return map->type == &leat_bpf_array || map->type == &leat_bpf_percpu_array;
+}
+
+static bool fits(const struct leat_bpf_map *map)
+{
+	uint64_t region;
+	uint8_t *base;
+
+	leat_bpf_array_layout(map, &base, &region);
+	return map->value_stride <= INT32_MAX && region <= INT32_MAX && map->max_entries <= INT32_MAX;
+}
+
+static void times_stride(struct jit *j, uint32_t stride)
+{
+	if (stride & (stride - 1)) {
+		leat_x86_rr(j, X_W, 0x69, RAX, RAX);
+		leat_x86_u32(j, stride);
+		return;
+	}
+	leat_x86_rr(j, X_W, 0xc1, 4, RAX);
+	leat_x86_byte(j, (unsigned int)__builtin_ctz(stride));
+}
+
+/** rax = the element of this CPU at the key that rdx points to, or NULL. */
+static void array_lookup(struct jit *j, const struct leat_bpf_map *map)
+{
+	uint32_t none, end;
+	uint64_t region;
+	uint8_t *base;
+
+	leat_bpf_array_layout(map, &base, &region);
+	leat_x86_mem(j, 0, 0x8b, RAX, RDX, 0);
+	leat_x86_alu_imm(j, 0, 7, RAX, (int32_t)map->max_entries);
+	none = leat_x86_skip(j, CC_AE);
+	times_stride(j, map->value_stride);
+	leat_x86_mov_imm(j, TMP2, (uint64_t)(uintptr_t)base);
+	leat_x86_rr(j, X_W, 0x03, RAX, TMP2);
+	if (map->type == &leat_bpf_percpu_array) {
+		leat_x86_mem(j, 0, 0x8b, TMP2, RUN, RUN_OFF(cpu));
+		leat_x86_rr(j, X_W, 0x69, TMP2, TMP2);
+		leat_x86_u32(j, (uint32_t)region);
+		leat_x86_rr(j, X_W, 0x03, RAX, TMP2);
+	}
+	end = leat_x86_skip(j, -1);
+	leat_x86_here(j, none);
+	leat_x86_rr(j, 0, 0x33, RAX, RAX);
+	leat_x86_here(j, end);
+}
+
+/** The map's own function: map, key, cpu. */
+static void map_lookup(struct jit *j, struct leat_bpf_map *map)
+{
+	leat_x86_mov_imm(j, RDI, (uint64_t)(uintptr_t)map);
+	leat_x86_mov(j, X_W, RSI, RDX);
+	leat_x86_mem(j, 0, 0x8b, RDX, RUN, RUN_OFF(cpu));
+	leat_x86_call(j, (const void *)(uintptr_t)map->type->lookup);
+}
+
+/** The argument that is a map is what the verifier says that it is. */
+static void set_map(struct jit *j, uint32_t i, const struct leat_bpf_helper *helper)
+{
+	const struct leat_track_reg *known;
+	unsigned int a;
+
+	for (a = 0; a < 5; a++) {
+		known = &j->track.reg[a + 1];
+		if (helper->arg[a] != LEAT_BPF_ARG_MAP ||
+		    (known->kind == LEAT_TRACK_MAP && known->map == j->prog->aux[i].map))
+			continue;
+		leat_x86_mov_imm(j, leat_jit_reg[a + 1], (uint64_t)(uintptr_t)map_at(j, i));
+	}
+}
+
+static void call_known(struct jit *j, uint32_t i, const struct leat_bpf_helper *helper)
+{
+	struct leat_bpf_map *map = map_at(j, i);
+
+	if (helper->id == BPF_FUNC_map_lookup_elem && is_array(map) && fits(map)) {
+		array_lookup(j, map);
+		return;
+	}
+	if (helper->id == BPF_FUNC_map_lookup_elem && map->type->lookup) {
+		map_lookup(j, map);
+		return;
+	}
+	set_map(j, i, helper);
+	leat_x86_mov(j, X_W, RDI, RUN);
+	leat_x86_call(j, (const void *)(uintptr_t)helper->fn);
+}
+
+static bool may_trap(const struct leat_bpf_helper *helper)
+{
+	return (helper->flags & LEAT_BPF_HELPER_TRAPS) ||
+	       memchr(helper->arg, LEAT_BPF_ARG_FUNC, sizeof(helper->arg));
+}
+
+void leat_x86_call_helper(struct jit *j, uint32_t i)
+{
+	const struct leat_bpf_helper *helper = helper_at(j, i);
+	uint64_t fuel;
+
+	j->in->must_call = true;
+	leat_x86_store_fuel(j);
+	if (args_known(j, i, helper, &fuel)) {
+		if (fuel)
+			burn(j, i, (uint32_t)fuel);
+		call_known(j, i, helper);
+		if (may_trap(helper))
+			check_trap(j, i, STUB_HELPER_TRAP);
+	} else {
+		leat_x86_mem(j, 0, 0xc7, 0, RUN, RUN_OFF(insn));
+		leat_x86_u32(j, i);
+		leat_x86_mov(j, X_W, RDI, RUN);
+		leat_x86_call(j, (const void *)(uintptr_t)&leat_jit_call);
+		check_trap(j, i, STUB_UNWIND);
+	}
+	if (helper->flags & LEAT_BPF_HELPER_MOVES_PACKET)
+		leat_x86_call_to(j, leat_x86_stub(j, STUB_PACKET));
+	leat_x86_load_fuel(j);
+}
+
+/* ---- functions ---- */
+
+static const uint8_t saved_reg[4] = { RBX, R14, R15, R12 };
+
+/** Keeps r6..r9, as far as this function uses them, and the stack aligned. */
+static void save(struct jit *j, bool restore)
+{
+	unsigned int saved = j->in->saved, odd = (unsigned int)__builtin_popcount(saved) & 1, i;
+
+	for (i = 0; i < 4 && !restore; i++)
+		if (saved >> i & 1)
+			leat_x86_push(j, saved_reg[i]);
+	if (odd && !restore)
+		leat_x86_push(j, RAX);
+	if (odd && restore)
+		leat_x86_pop(j, RCX);
+	for (i = 4; i-- > 0 && restore;)
+		if (saved >> i & 1)
+			leat_x86_pop(j, saved_reg[i]);
+}
+
+void leat_x86_call_local(struct jit *j, uint32_t i)
+{
+	const struct leat_bpf_op *op = &j->prog->op[i];
+	const struct jit_func *func = &j->func[j->func_of[i + 1 + (uint32_t)op->off]];
+
+	j->in->must_call = true;
+	leat_x86_store_fuel(j);
+	leat_x86_alu_mem_imm(j, 0, 7, RUN, RUN_OFF(frames), (int32_t)LEAT_BPF_FRAMES_MAX);
+	leat_x86_out(j, CC_AE, i, STUB_TRAP_FRAMES)->fuel = false;
+	burn(j, i, (uint32_t)op->imm);
+	save(j, false);
+	leat_x86_alu_imm(j, X_W, 5, RBP, -(int32_t)LEAT_BPF_STACK_SIZE);
+	leat_x86_mem(j, 0, 0xff, 0, RUN, RUN_OFF(frames)); /* inc */
+	leat_x86_call_to(j, func->start <= i ? func->at : func->was);
+	leat_x86_mem(j, 0, 0xff, 1, RUN, RUN_OFF(frames)); /* dec */
+	leat_x86_alu_imm(j, X_W, 0, RBP, -(int32_t)LEAT_BPF_STACK_SIZE);
+	save(j, true);
+	if (j->tail_calls) { /* the function may have become another program */
+		leat_x86_mov_imm(j, TMP, (uint64_t)(uintptr_t)j->prog);
+		leat_x86_mem(j, X_W, 0x89, TMP, RUN, RUN_OFF(prog));
+	}
+	leat_x86_load_fuel(j);
+}
+
+void leat_x86_tail_call(struct jit *j, uint32_t i)
+{
+	uint32_t falls;
+
+	j->in->must_call = true;
+	leat_x86_store_fuel(j);
+	leat_x86_mem(j, 0, 0xc7, 0, RUN, RUN_OFF(insn));
+	leat_x86_u32(j, i);
+	leat_x86_mov(j, X_W, RDI, RUN);
+	leat_x86_call(j, (const void *)(uintptr_t)&leat_jit_tail);
+	leat_x86_rr(j, X_W, 0x85, RAX, RAX);
+	falls = leat_x86_skip(j, CC_E);
+	leat_x86_mov(j, X_W, leat_jit_reg[BPF_REG_1], RUN);
+	leat_x86_pop(j, RCX); /* what the prologue pushed */
+	leat_x86_rr(j, 0, 0xff, 4, RAX); /* jmp rax */
+	leat_x86_here(j, falls);
+	check_trap(j, i, STUB_UNWIND);
+	leat_x86_mov_imm(j, RAX, (uint64_t)-2); /* -ENOENT */
+	leat_x86_load_fuel(j);
+}
