@@ -7,6 +7,7 @@
  *	LEAT_TEST_PACKETS=N	packets for each program (2000)
  *	LEAT_TEST_SEED=N	other packets
  *	LEAT_LOAD=PATH		leat-load, where it is not found
+ *	LEAT_TEST_ENGINE=interp	the interpreter instead of compiled code
  *
  * Each program begins with its object loaded afresh and the maps filled. A program that the kernel refuses is skipped
  * by name with the kernel's reason; one that leat refuses and the kernel does not is a failure, unless it is listed
@@ -19,6 +20,7 @@
 #include <string.h>
 
 #include "bpf/both.h"
+#include "bpf/engine/jit.h"
 #include "bpf/contents.h"
 #include "bpf/packets.h"
 
@@ -329,6 +331,14 @@ static unsigned long long number_from(const char *variable, unsigned long long o
 	return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
+/** Compiled code where there is a compiler, if nothing is said: a program that is not compiled is a failure then. */
+static unsigned int engine_from(const char *word)
+{
+	if (word && !strcmp(word, "interp"))
+		return LEAT_BPF_ENGINE_INTERP;
+	return LEAT_HAVE_JIT ? LEAT_BPF_ENGINE_JIT : LEAT_BPF_ENGINE_AUTO;
+}
+
 int main(int argc, char **argv)
 {
 	struct test t = { .self = argv[0] };
@@ -339,6 +349,7 @@ int main(int argc, char **argv)
 	t.packets = (unsigned int)number_from("LEAT_TEST_PACKETS", 2000);
 	t.seed = number_from("LEAT_TEST_SEED", 1);
 	t.world.loader = getenv("LEAT_LOAD");
+	t.world.engine = engine_from(getenv("LEAT_TEST_ENGINE"));
 	if (argc < 2) {
 		printf("1..0 # SKIP there are no objects\n");
 		return 0;

@@ -61,7 +61,7 @@ enum leat_bpf_region {
 struct leat_bpf_aux {
 	uint8_t region;     /* enum leat_bpf_region */
 	uint8_t ctx_load;   /* 1 + offset/4 of the xdp_md member that this load reads; 0: not from the context */
-	bool proven;        /* of a memory access, of a helper's memory arguments: the engine need not check */
+	bool proven;        /* of a memory access, of a helper's memory arguments: the engine need not check; aligned if atomic */
 	bool reached;       /* on some path */
 	bool access;        /* of memory: what proven is about */
 	int32_t map;        /* REGION_MAP, and helper calls on a map that is the same on all paths: its number; else -1 */

@@ -265,7 +265,13 @@ static int resize(struct both *both)
 
 static void leat_load(const struct both_world *world, struct both_image *image, const char *only, struct both *both)
 {
-	struct leat_bpf_env_opts opts = { .size = sizeof(opts), .cpus = world->cpus, .replay = true, .seed = 1 };
+	struct leat_bpf_env_opts opts = {
+		.size = sizeof(opts),
+		.cpus = world->cpus,
+		.replay = true,
+		.seed = 1,
+		.engine = world->engine,
+	};
 	struct leat_diag *diag = leat_diag_create();
 	const char *step = "environment";
 	int err = leat_bpf_env_create(&opts, &both->env);

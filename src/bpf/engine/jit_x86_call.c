@@ -35,11 +35,31 @@ void leat_x86_load_fuel(struct jit *j)
 		leat_x86_mem(j, X_W, 0x8b, FUEL, RUN, RUN_OFF(fuel));
 }
 
-/** Takes @cost from run->fuel, where it is. */
-static void burn(struct jit *j, uint32_t i, uint32_t cost)
+/** What a call costs: a number, and what sizes in registers (bit n: r<n>) add to it. */
+struct cost {
+	uint64_t known;
+	unsigned int sizes;
+};
+
+/** Takes it from run->fuel, where it is. */
+static void burn(struct jit *j, uint32_t i, const struct cost *cost)
 {
-	leat_x86_alu_mem_imm(j, X_W, 5, RUN, RUN_OFF(fuel), (int32_t)cost);
-	leat_x86_out(j, CC_B, i, STUB_TRAP_FUEL)->fuel = false;
+	unsigned int left = cost->sizes;
+
+	if (left) {
+		leat_x86_mov_imm(j, TMP2, cost->known);
+		for (; left; left &= left - 1) {
+			leat_x86_mov(j, X_W, TMP, leat_jit_reg[__builtin_ctz(left)]);
+			leat_x86_rr(j, X_W, 0xc1, 5, TMP); /* shr */
+			leat_x86_byte(j, (unsigned int)__builtin_ctz(LEAT_BPF_FUEL_BYTES));
+			leat_x86_rr(j, X_W, 0x03, TMP2, TMP);
+		}
+		leat_x86_mem(j, X_W, 0x29, TMP2, RUN, RUN_OFF(fuel));
+	} else if (cost->known) {
+		leat_x86_alu_mem_imm(j, X_W, 5, RUN, RUN_OFF(fuel), (int32_t)cost->known);
+	}
+	if (cost->known || cost->sizes)
+		leat_x86_out(j, CC_B, i, STUB_TRAP_FUEL)->fuel = false;
 }
 
 static void check_trap(struct jit *j, uint32_t i, enum jit_stub stub)
@@ -50,43 +70,38 @@ static void check_trap(struct jit *j, uint32_t i, enum jit_stub stub)
 
 /* ---- what is known of arguments ---- */
 
-/** Bytes of argument @a, as leat_bpf_helper_args_ok() counts them; false: not known. */
-static bool arg_bytes(const struct jit *j, const struct leat_bpf_helper *helper, unsigned int a,
-		      const struct leat_bpf_map *map, uint64_t *bytes)
+/** Whether argument @a, which is memory, is certainly good; adds what it costs to *@cost. */
+static bool memory_known(const struct jit *j, uint32_t i, const struct leat_bpf_helper *helper, unsigned int a,
+			 const struct leat_bpf_map *map, struct cost *cost)
 {
 	const struct leat_track_reg *size = &j->track.reg[a + 2];
+	uint8_t kind = helper->arg[a];
+	bool sized = kind >= LEAT_BPF_ARG_MEM;
+	uint64_t bytes = sized ? (uint64_t)size->value : kind == LEAT_BPF_ARG_MAP_KEY ? map->key_size : map->value_size;
 
-	if (helper->arg[a] == LEAT_BPF_ARG_MAP_KEY || helper->arg[a] == LEAT_BPF_ARG_MAP_VALUE) {
-		*bytes = map ? helper->arg[a] == LEAT_BPF_ARG_MAP_KEY ? map->key_size : map->value_size : 0;
-		return map != NULL;
+	if (sized && size->kind != LEAT_TRACK_NUMBER) {
+		cost->sizes |= 1u << (a + 2);
+		return j->prog->aux[i].proven;
 	}
-	*bytes = a < 4 && size->kind == LEAT_TRACK_NUMBER ? (uint64_t)size->value : 0;
-	return a < 4 && size->kind == LEAT_TRACK_NUMBER;
+	cost->known += bytes / LEAT_BPF_FUEL_BYTES;
+	return (j->prog->aux[i].proven || leat_track_arg(&j->track, j->prog, i, a + 1, bytes, kind)) &&
+	       cost->known <= INT32_MAX;
 }
 
-/** Whether all arguments are certainly good; *@fuel: what they cost. */
-static bool args_known(const struct jit *j, uint32_t i, const struct leat_bpf_helper *helper, uint64_t *fuel)
+/** Whether all arguments are certainly good; what they cost goes to *@cost. */
+static bool args_known(const struct jit *j, uint32_t i, const struct leat_bpf_helper *helper, struct cost *cost)
 {
-	const struct leat_bpf_map *map = NULL;
+	const struct leat_bpf_map *map = map_at(j, i);
 	unsigned int a;
-	uint64_t bytes;
+	uint8_t kind;
 
-	*fuel = 0;
 	for (a = 0; a < 5; a++) {
-		uint8_t kind = helper->arg[a];
-
-		if (kind == LEAT_BPF_ARG_RECORD)
+		kind = helper->arg[a];
+		if (kind == LEAT_BPF_ARG_RECORD || (kind == LEAT_BPF_ARG_MAP && !map))
 			return false;
-		if (kind == LEAT_BPF_ARG_MAP) {
-			map = map_at(j, i);
-			if (!map)
-				return false;
-		} else if (kind >= LEAT_BPF_ARG_MAP_KEY && kind <= LEAT_BPF_ARG_MEM_OUT) {
-			if (!arg_bytes(j, helper, a, map, &bytes) ||
-			    !leat_track_arg(&j->track, j->prog, i, a + 1, bytes, kind))
-				return false;
-			*fuel += bytes / LEAT_BPF_FUEL_BYTES;
-		}
+		if (kind >= LEAT_BPF_ARG_MAP_KEY && kind <= LEAT_BPF_ARG_MEM_OUT &&
+		    !memory_known(j, i, helper, a, map, cost))
+			return false;
 	}
 	return true;
 }
@@ -194,13 +209,12 @@ static bool may_trap(const struct leat_bpf_helper *helper)
 void leat_x86_call_helper(struct jit *j, uint32_t i)
 {
 	const struct leat_bpf_helper *helper = helper_at(j, i);
-	uint64_t fuel;
+	struct cost cost = { 0 };
 
 	j->in->must_call = true;
 	leat_x86_store_fuel(j);
-	if (args_known(j, i, helper, &fuel)) {
-		if (fuel)
-			burn(j, i, (uint32_t)fuel);
+	if (args_known(j, i, helper, &cost)) {
+		burn(j, i, &cost);
 		call_known(j, i, helper);
 		if (may_trap(helper))
 			check_trap(j, i, STUB_HELPER_TRAP);
@@ -241,12 +255,13 @@ void leat_x86_call_local(struct jit *j, uint32_t i)
 {
 	const struct leat_bpf_op *op = &j->prog->op[i];
 	const struct jit_func *func = &j->func[j->func_of[i + 1 + (uint32_t)op->off]];
+	const struct cost cost = { .known = op->imm };
 
 	j->in->must_call = true;
 	leat_x86_store_fuel(j);
 	leat_x86_alu_mem_imm(j, 0, 7, RUN, RUN_OFF(frames), (int32_t)LEAT_BPF_FRAMES_MAX);
 	leat_x86_out(j, CC_AE, i, STUB_TRAP_FRAMES)->fuel = false;
-	burn(j, i, (uint32_t)op->imm);
+	burn(j, i, &cost);
 	save(j, false);
 	leat_x86_alu_imm(j, X_W, 5, RBP, -(int32_t)LEAT_BPF_STACK_SIZE);
 	leat_x86_mem(j, 0, 0xff, 0, RUN, RUN_OFF(frames)); /* inc */
