@@ -107,6 +107,8 @@ uint64_t bench_cpu_ns(void);
 /** Rounds wanted; 1 ms slices and no waiting for quiet cores with --smoke. */
 unsigned int bench_rounds(const struct bench_run *run);
 bool bench_smoke(const struct bench_run *run);
+/** The file of --pcap, or NULL. */
+const char *bench_pcap(const struct bench_run *run);
 /** Whether a second core is there, for variants with two_cores. */
 bool bench_two_cores(const struct bench_run *run);
 unsigned int bench_cpus(const struct bench_run *run);

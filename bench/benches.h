@@ -9,7 +9,8 @@
 	BENCH(pool) \
 	BENCH(return) \
 	BENCH(frag) \
-	BENCH(free)
+	BENCH(free) \
+	BENCH(sizing)
 
 #define BENCH(name) extern const struct bench bench_##name;
 BENCHES

@@ -34,7 +34,7 @@ static const struct bench *const benches[] = {
 
 #define N_BENCHES (sizeof(benches) / sizeof(benches[0]))
 
-enum { OPT_SLICE = 256, OPT_CPUS, OPT_SMOKE, OPT_COUNT, OPT_COUNT_OPS };
+enum { OPT_SLICE = 256, OPT_CPUS, OPT_SMOKE, OPT_PCAP, OPT_COUNT, OPT_COUNT_OPS };
 
 static const struct option options[] = {
 	{ "list", no_argument, NULL, 'l' },
@@ -44,6 +44,7 @@ static const struct option options[] = {
 	{ "slice", required_argument, NULL, OPT_SLICE },
 	{ "cpus", required_argument, NULL, OPT_CPUS },
 	{ "smoke", no_argument, NULL, OPT_SMOKE },
+	{ "pcap", required_argument, NULL, OPT_PCAP },
 	{ "count", required_argument, NULL, OPT_COUNT },         /* of count.c */
 	{ "count-ops", required_argument, NULL, OPT_COUNT_OPS }, /* of count.c */
 	{ NULL, 0, NULL, 0 },
@@ -141,6 +142,9 @@ static int parse_options(int argc, char **argv, struct bench_opts *opts)
 			opts->smoke = true;
 			opts->rounds = 1;
 			opts->slice_ns = 1000000;
+			break;
+		case OPT_PCAP:
+			opts->pcap = optarg;
 			break;
 		case OPT_COUNT:
 			opts->count = optarg;

@@ -318,6 +318,11 @@ bool bench_smoke(const struct bench_run *run)
 	return run->opts->smoke;
 }
 
+const char *bench_pcap(const struct bench_run *run)
+{
+	return run->opts->pcap;
+}
+
 bool bench_two_cores(const struct bench_run *run)
 {
 	return run->opts->n_cpus > 1;

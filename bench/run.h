@@ -29,6 +29,7 @@ struct bench_opts {
 	bool smoke, json, check;
 	int cpu[BENCH_CPUS_MAX];
 	unsigned int n_cpus;
+	const char *pcap;  /* a capture for benches that are fed with lengths; NULL: none */
 	const char *count; /* the variant to count instructions of, in the child; else NULL */
 	uint64_t count_ops;
 };

@@ -12,7 +12,7 @@
 #include "cli.h"
 
 const char bench_help[] =
-	"usage: leat bench NAME [--json] [--rounds N] [--check] [--slice MS] [--cpus A,B,...] [--smoke]\n"
+	"usage: leat bench NAME [--json] [--rounds N] [--check] [--slice MS] [--cpus A,B,...] [--smoke] [--pcap FILE]\n"
 	"       leat bench --list\n"
 	"\n"
 	"Measures a choice of the design against what would be there without it, in turns, on pinned cores.\n"
@@ -25,6 +25,7 @@ const char bench_help[] =
 	"      --slice MS    milliseconds of a sample (50)\n"
 	"      --cpus A,B    cores: the first for the main thread, the others for its partners\n"
 	"      --smoke       one round of 1 ms: shows that it works, measures nothing\n"
+	"      --pcap FILE   a capture whose lengths of packets the bench sizing is fed with, too\n"
 	"  -h, --help        show this text\n"
 	"\n"
 	"exit codes: 0 it ran; 1 it could not run, buffers were outstanding, or --check and a mark failed;\n"

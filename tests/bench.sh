@@ -45,7 +45,7 @@ EOF
 
 bench 0 --list
 benches=$(cut -d' ' -f1 out)
-for name in pool return frag free; do
+for name in pool return frag free sizing; do
 	claim "there is $name" grep -q "^$name " out
 done
 for name in $benches; do

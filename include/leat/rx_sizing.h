@@ -16,11 +16,13 @@
  *   - Every half window (LEAT_RX_SIZING_HALF packets) all sizes are compared over the last two. A size that is cheaper
  *     by more than a quarter is taken at once, one that is by more than 1/32 when two looks in a row went to that side.
  *   - A step from one kind of traffic to another has been followed LEAT_RX_SIZING_SETTLE packets later at the latest:
- *     what is then in use costs at most 1/32 more than the best.
+ *     what is then asked for costs at most 1/32 more than the best. Buffers posted before are used up first.
  *   - Whatever the lengths are, there are at most two changes in LEAT_RX_SIZING_HALF * 2 packets. Large changes that go
  *     back and forth double the window, up to 2^LEAT_RX_SIZING_LEVELS times, so alternating traffic is soon judged as
  *     the mixture it is; after LEAT_RX_SIZING_QUIET half windows without that it is halved. While the window is
  *     longer, a step takes as many times longer to follow.
+ *
+ * A packet costs some 10 instructions, a look 1,100 (small packets only) to 4,600: together 3 to 11 ns a packet.
  *
  * What a buffer should be thought to cost (opts.buffer_cost) is a choice. One more buffer of a packet costs 10 to 17 ns
  * here (cut, posted, merged, returned); moving payload costs 12 to 16 ns a KiB. The default prices a pinned byte as one

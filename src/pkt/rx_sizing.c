@@ -6,7 +6,8 @@
  *
  * Let more[x] be the packets of more than x granules. A packet of g granules takes one buffer of k granules, and one
  * more for each multiple of k below g; so all packets together take more[0] + more[k] + more[2k] + ... buffers. For all
- * k from 1 to 64 these are some 600 additions, whatever the traffic is: no division, and no packet can make it more.
+ * k from 1 to 64 these are some 600 additions at most, whatever the traffic is; no division. For most
+ * sizes not even that, as a bound says that they cannot be the best.
  */
 #include <errno.h>
 #include <leat/rx_sizing.h>
@@ -78,27 +79,43 @@ int leat_rx_sizing_init(struct leat_rx_sizing *s, const struct leat_rx_sizing_op
 	return 0;
 }
 
-/** more[x]: packets of more than x granules, in both half windows. */
-static void count_more(const struct leat_rx_sizing *s, uint32_t *more)
+/** What is known of a window. */
+struct window {
+	uint32_t top;                       /* more[] is 0 from here on */
+	uint32_t more[LEAT_RX_SIZING_BINS]; /* packets of more than x granules */
+	uint32_t rest[LEAT_RX_SIZING_BINS]; /* more[x] + more[x + 1] + ... */
+};
+
+static void count(const struct leat_rx_sizing *s, struct window *w)
 {
 	const uint16_t *a = s->seen, *b = s->seen + LEAT_RX_SIZING_BINS;
-	uint32_t x = LEAT_RX_SIZING_BINS - 1;
+	uint16_t seen[LEAT_RX_SIZING_BINS];
+	uint32_t x, more = 0, rest = 0;
 
-	more[x] = 0;
-	for (; x; x--)
-		more[x - 1] = more[x] + a[x] + b[x];
-	more[0] += (uint32_t)a[0] + b[0]; /* a packet without a byte takes a buffer, too */
+	for (x = 0; x < LEAT_RX_SIZING_BINS; x++)
+		seen[x] = (uint16_t)(a[x] + b[x]); /* at most two half windows' packets */
+	for (x = LEAT_RX_SIZING_BINS - 1; x && !seen[x]; x--)
+		;
+	w->top = x ? x : 1;
+	w->more[0] = 0;
+	for (; x; x--) {
+		more += seen[x];
+		rest += more;
+		w->more[x - 1] = more;
+		w->rest[x - 1] = rest;
+	}
+	w->more[0] += seen[0]; /* a packet without a byte takes a buffer, too */
 }
 
 /** What the packets of the window cost in buffers of @granules. */
-static uint64_t cost_of(const struct leat_rx_sizing *s, const uint32_t *more, uint32_t granules)
+static uint64_t cost_of(const struct window *w, uint32_t granules, uint64_t price)
 {
 	uint64_t buffers = 0;
 	uint32_t x;
 
-	for (x = 0; x < LEAT_RX_SIZING_BINS; x += granules)
-		buffers += more[x];
-	return buffers * ((granules << LEAT_GRANULE_SHIFT) + s->buffer_cost);
+	for (x = 0; x < w->top; x += granules)
+		buffers += w->more[x];
+	return buffers * price;
 }
 
 static void change(struct leat_rx_sizing *s, uint32_t granules)
@@ -138,24 +155,42 @@ static void decide(struct leat_rx_sizing *s, uint32_t best, uint64_t best_cost, 
 		s->wanted = wanted;
 }
 
+static uint64_t price_of(const struct leat_rx_sizing *s, uint32_t granules)
+{
+	return (granules << LEAT_GRANULE_SHIFT) + s->buffer_cost;
+}
+
+/** Compares all sizes; of equals the smallest. Decides. */
+static void compare(struct leat_rx_sizing *s, const struct window *w)
+{
+	uint64_t cost, price, now = cost_of(w, s->granules, price_of(s, s->granules)), least = now;
+	uint32_t k, best = s->granules, rest;
+
+	for (k = s->min; k <= s->max; k++) {
+		price = price_of(s, k);
+		if (w->more[0] * price > least)
+			break; /* one buffer each would be too dear, and those that follow are dearer */
+		/* more[k] + more[2k] + .. is at least rest[k] / k, so this is at most the cost: few sizes need a sum */
+		rest = k < w->top ? w->rest[k] : 0;
+		if (((uint64_t)w->more[0] * k + rest) * price > least * k)
+			continue;
+		cost = cost_of(w, k, price);
+		if (cost > least || (cost == least && k > best))
+			continue;
+		least = cost;
+		best = k;
+	}
+	decide(s, best, least, now);
+}
+
 void leat_rx_sizing_look(struct leat_rx_sizing *s)
 {
-	uint32_t more[LEAT_RX_SIZING_BINS], k, best = s->min;
-	uint64_t cost, best_cost = UINT64_MAX, cost_now = 0;
+	struct window w;
 
-	count_more(s, more);
-	for (k = s->min; k <= s->max; k++) {
-		cost = cost_of(s, more, k);
-		if (cost < best_cost) {
-			best_cost = cost;
-			best = k;
-		}
-		if (k == s->granules)
-			cost_now = cost;
-	}
 	if (s->quiet < LEAT_RX_SIZING_QUIET)
 		s->quiet++;
-	decide(s, best, best_cost, cost_now);
+	count(s, &w);
+	compare(s, &w);
 	if (s->quiet == LEAT_RX_SIZING_QUIET && s->level) {
 		s->level--;
 		s->quiet = 0;
