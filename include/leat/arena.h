@@ -58,6 +58,7 @@ struct leat_page_pool;
 #define LEAT_PAGE_SHIFT 12
 #define LEAT_PAGE_SIZE (1u << LEAT_PAGE_SHIFT)
 #define LEAT_BLOCK_PAGES (LEAT_BLOCK_SIZE / LEAT_PAGE_SIZE)
+#define LEAT_PAGE_GRANULES (LEAT_PAGE_SIZE / LEAT_GRANULE_SIZE)
 
 /* Bits of leat_block.flags; any of them set takes a put off the fast path. */
 #define LEAT_BLOCK_SHARED 0x1u /* some run of this block has had a second holder since the block was last whole */

@@ -161,18 +161,18 @@ static void a_block_that_came_back_is_cut_again_in_place(void **state)
 	pool = test_pool(mem.segment, EXTENT);
 	leat_page_frag_init(&cache, pool);
 	frag = leat_page_frag_alloc(&cache, 1000);
-	block = cache.block;
+	block = cache.chunk;
 	leat_page_pool_put_page(frag.run);
 	for (i = 0; i < 32 * 100; i++) {
 		frag = leat_page_frag_alloc(&cache, 1000);
-		assert_int_equal(cache.block, block);
+		assert_int_equal(cache.chunk, block);
 		leat_page_pool_put_page(frag.run);
 	}
 	assert_int_equal(cache.reused_in_place, 100);
 	frag = leat_page_frag_alloc(&cache, LEAT_BLOCK_SIZE); /* one stays out: the next block is another */
-	assert_int_equal(cache.block, block);
+	assert_int_equal(cache.chunk, block);
 	leat_page_pool_put_page(leat_page_frag_alloc(&cache, 1).run);
-	assert_int_not_equal(cache.block, block);
+	assert_int_not_equal(cache.chunk, block);
 	leat_page_pool_put_page(frag.run);
 	leat_page_frag_drain(&cache);
 	test_pool_end(pool);
@@ -251,6 +251,7 @@ static void an_exhausted_pool_gives_no_piece_and_recovers(void **state)
 	assert_false(cut_piece(&piece[8], &cache, 20000, 1));
 	for (i = 0; i < 8; i++)
 		put_piece(&piece[i]);
+	leat_page_frag_drain(&cache);
 	for (i = 1; i < 5; i++) {
 		leat_page_pool_fail_nth(pool, i);
 		assert_int_equal(cut_piece(&piece[0], &cache, LEAT_BLOCK_SIZE, 1), i != 1);

@@ -21,7 +21,6 @@
 
 #define LEAT_EXTENT_BLOCKS (LEAT_EXTENT_SIZE / LEAT_BLOCK_SIZE)
 #define LEAT_EXTENT_PAGES (LEAT_EXTENT_SIZE / LEAT_PAGE_SIZE)
-#define LEAT_PAGE_GRANULES (LEAT_PAGE_SIZE / LEAT_GRANULE_SIZE)
 /** The order of an extent: the largest piece of memory that is asked for. */
 #define LEAT_EXTENT_ORDER (LEAT_EXTENT_SHIFT - LEAT_PAGE_SHIFT)
 #define LEAT_BLOCK_ORDER (LEAT_BLOCK_SHIFT - LEAT_PAGE_SHIFT)
@@ -134,6 +133,12 @@ struct leat_returner {
 
 /** Adds a range within one block to what the calling thread returns, merging neighbours. *any* but the owner. */
 void leat_returner_add(struct leat_returner *r, struct leat_page_pool *pool, uint32_t first, uint32_t n);
+/** Whether it writes to the ring that threads without one share, and holds the lock of that. */
+static inline bool leat_returner_holds_lock(const struct leat_returner *r)
+{
+	return r->ring == r->pool->ring[0];
+}
+
 /** Publishes what was added. */
 void leat_returner_flush(struct leat_returner *r);
 

@@ -252,6 +252,11 @@ void leat_returner_add(struct leat_returner *r, struct leat_page_pool *pool, uin
 		r->n += n; /* the end of a block is the end of a word */
 		return;
 	}
+	if (r->n && first + n == r->first && r->first % LEAT_BLOCK_GRANULES) { /* as they come back from a stack */
+		r->first = first;
+		r->n += n;
+		return;
+	}
 	returner_write(r);
 	r->first = first;
 	r->n = n;

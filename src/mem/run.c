@@ -2,14 +2,13 @@
 /*
  * run.c: puts that the inline path does not take, and sharing. Any thread.
  *
- * A run that was never shared has one holder. leat_page_pool_get_page() counts a further holder at the run's first granule and
- * marks the blocks it touches, so that puts of other runs do not look. The mark goes when the block is cut again.
- * In a block that a page_frag_cache cut, each reference is one of the block's count instead, and the mark stands for
- * every piece of the block until it is cut again.
+ * A run that was never shared has one holder. leat_page_pool_get_page() counts a further holder at the run's first
+ * granule and marks the blocks it touches, so that puts of other runs do not look. The mark goes when the whole block is
+ * cut again. In a chunk that a page_frag_cache cut (chunk.h), each reference is one of the chunk's count instead, and the
+ * mark stands for every piece of it.
  */
+#include "mem/chunk.h"
 #include "mem/page_pool_internal.h"
-
-#include <string.h>
 
 /** Whether this put is the last one of a run that may have been shared. */
 static bool last_share(struct leat_run run)
@@ -25,83 +24,172 @@ static bool last_share(struct leat_run run)
 	return true;
 }
 
-/** Whether this put is the last one of a block that a page_frag_cache cut. */
-static bool last_frag(struct leat_block *block)
+/** Whether this put is the last one of the chunk with this count. */
+static bool last_frag(int32_t *refs)
 {
-	if (__atomic_load_n(&block->refs[0], __ATOMIC_ACQUIRE) != 1 &&
-	    __atomic_fetch_sub(&block->refs[0], 1, __ATOMIC_ACQ_REL) != 1)
+	if (__atomic_load_n(refs, __ATOMIC_ACQUIRE) != 1 && __atomic_fetch_sub(refs, 1, __ATOMIC_ACQ_REL) != 1)
 		return false;
-	__atomic_store_n(&block->refs[0], 0, __ATOMIC_RELAXED);
+	__atomic_store_n(refs, 0, __ATOMIC_RELAXED);
 	return true;
 }
 
-/** Frees [first, first + n) granules, which may lie in several blocks of one pool. */
-static void put_range(struct leat_returner *r, uint64_t addr, uint32_t n)
+/* ---- from references to ranges of granules ---- */
+
+/** Pools whose returns one bulk put keeps open. */
+#define PUT_POOLS 4u
+
+/** What a put or a bulk put gathers: granules of one block of ours, and ranges for pools of other threads. */
+struct putter {
+	struct leat_block *block; /* NULL: none */
+	uint64_t mask;
+	struct leat_returner remote[PUT_POOLS];
+	unsigned int next; /* place to give up when all are taken */
+};
+
+static void flush_own(struct putter *p)
+{
+	struct leat_page_pool *pool;
+	uint64_t free;
+
+	if (!p->block)
+		return;
+	pool = p->block->pool;
+	free = p->block->free;
+	LEAT_ASSERT(!(free & p->mask)); /* else: put twice */
+	free |= p->mask;
+	__atomic_store_n(&p->block->free, free, __ATOMIC_RELAXED);
+	leat_count(&pool->counts.direct, (uint64_t)__builtin_popcountll(p->mask));
+	if (free == ~UINT64_C(0))
+		leat_page_pool_block_whole(pool, p->block);
+	p->block = NULL;
+	p->mask = 0;
+}
+
+static void put_own(struct putter *p, struct leat_block *block, uint64_t mask)
+{
+	if (p->block != block)
+		flush_own(p);
+	LEAT_ASSERT(!(p->mask & mask)); /* else: put twice */
+	p->block = block;
+	p->mask |= mask;
+}
+
+/**
+ * The place for returns to @pool: its own, a free one, or one that is flushed for it. A thread that shares a ring holds
+ * that ring's lock meanwhile, so it has one open at a time: two such threads would else wait for each other.
+ */
+static struct leat_returner *remote_for(struct putter *p, const struct leat_page_pool *pool)
+{
+	struct leat_returner *r, *free = NULL;
+
+	for (r = p->remote; r < p->remote + PUT_POOLS; r++) {
+		if (r->pool == pool)
+			return r;
+		if (r->pool && leat_returner_holds_lock(r))
+			leat_returner_flush(r);
+		if (!r->pool)
+			free = r;
+	}
+	if (!free) {
+		free = &p->remote[p->next++ % PUT_POOLS];
+		leat_returner_flush(free);
+	}
+	return free;
+}
+
+static void flush(struct putter *p)
+{
+	unsigned int i;
+
+	flush_own(p);
+	for (i = 0; i < PUT_POOLS; i++)
+		leat_returner_flush(&p->remote[i]);
+}
+
+/** Frees @n granules from @addr on, which may lie in several blocks of one pool. */
+static void put_range(struct putter *p, uint64_t addr, uint32_t n)
 {
 	struct leat_page_pool *pool = leat_block_of(addr)->pool;
 	bool owner = __atomic_load_n(&pool->owner, __ATOMIC_RELAXED) == leat_thread_self;
+	struct leat_returner *remote = owner ? NULL : remote_for(p, pool);
 
 	while (n) {
 		uint32_t bit = leat_granule_idx(addr) % LEAT_BLOCK_GRANULES;
 		uint32_t part = n < LEAT_BLOCK_GRANULES - bit ? n : LEAT_BLOCK_GRANULES - bit;
 
-		if (owner) {
-			leat_count(&pool->counts.direct, part);
-			leat_pool_free_granules(leat_pool_of(pool), leat_block_of(addr), bit, part);
-		} else {
-			leat_returner_add(r, pool, leat_granule_idx(addr), part);
-		}
+		if (owner)
+			put_own(p, leat_block_of(addr), leat_block_mask(bit, part));
+		else
+			leat_returner_add(remote, pool, leat_granule_idx(addr), part);
 		addr += (uint64_t)part << LEAT_GRANULE_SHIFT;
 		n -= part;
 	}
 }
 
-static void put_one(struct leat_returner *r, struct leat_run run)
+static void put_one(struct putter *p, struct leat_run run)
 {
 	uint64_t addr = leat_run_addr(run);
-	uint32_t n = leat_run_granules(run);
+	uint32_t n = leat_run_granules(run), first;
 	struct leat_block *block = leat_block_of(addr);
 	uint32_t flags = __atomic_load_n(&block->flags, __ATOMIC_RELAXED);
 
-	if (flags & LEAT_BLOCK_FRAG) {
-		if (!last_frag(block))
+	if (flags & LEAT_BLOCK_FRAG && leat_chunk_find(addr, &first)) {
+		if (!last_frag(&block->refs[first]))
 			return;
-		memset(block->chunk, 0, sizeof(block->chunk)); /* nobody looks: this was the last holder */
-		__atomic_store_n(&block->flags, 0, __ATOMIC_RELAXED);
-		addr &= ~(uint64_t)(LEAT_BLOCK_SIZE - 1);
-		n = LEAT_BLOCK_GRANULES;
+		addr = (addr & ~(uint64_t)(LEAT_BLOCK_SIZE - 1)) + ((uint64_t)first << LEAT_PAGE_SHIFT);
+		n = leat_chunk_end(addr);
 	} else if (flags & LEAT_BLOCK_SHARED && !last_share(run)) {
 		return;
 	}
-	put_range(r, addr, n);
+	put_range(p, addr, n);
+}
+
+/** A run of another thread's pool that nothing is special about: what most puts that come here are. */
+static bool put_remote(struct leat_run run)
+{
+	uint64_t addr = leat_run_addr(run);
+	struct leat_block *block = leat_block_of(addr);
+	struct leat_returner r = { .pool = NULL };
+
+	if (__atomic_load_n(&block->flags, __ATOMIC_RELAXED) || run.bits & LEAT_RUN_LONG ||
+	    __atomic_load_n(&block->pool->owner, __ATOMIC_RELAXED) == leat_thread_self)
+		return false;
+	leat_returner_add(&r, block->pool, leat_granule_idx(addr), leat_run_granules(run));
+	leat_returner_flush(&r);
+	return true;
 }
 
 void leat_page_pool_put_page_slow(struct leat_run run)
 {
-	struct leat_returner r = { 0 };
+	struct putter p = { .block = NULL };
 
-	put_one(&r, run);
-	leat_returner_flush(&r);
+	if (leat_likely(put_remote(run)))
+		return;
+	put_one(&p, run);
+	flush(&p);
 }
 
 void leat_page_pool_put_page_bulk(struct leat_run *runs, unsigned int n)
 {
-	struct leat_returner r = { 0 };
+	struct putter p = { .block = NULL };
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
-		put_one(&r, runs[i]);
-	leat_returner_flush(&r);
+		put_one(&p, runs[i]);
+	flush(&p);
 }
+
+/* ---- sharing ---- */
 
 void leat_page_pool_get_page(struct leat_run run)
 {
 	uint64_t addr = leat_run_addr(run);
 	uint64_t end = addr + leat_run_size(run);
 	struct leat_block *block = leat_block_of(addr);
+	uint32_t first;
 
-	if (__atomic_load_n(&block->flags, __ATOMIC_RELAXED) & LEAT_BLOCK_FRAG) {
-		__atomic_fetch_add(&block->refs[0], 1, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&block->flags, __ATOMIC_RELAXED) & LEAT_BLOCK_FRAG && leat_chunk_find(addr, &first)) {
+		__atomic_fetch_add(&block->refs[first], 1, __ATOMIC_RELAXED);
 		__atomic_fetch_or(&block->flags, LEAT_BLOCK_SHARED, __ATOMIC_RELAXED);
 		return;
 	}
@@ -114,9 +202,10 @@ void leat_page_pool_get_page(struct leat_run run)
 bool leat_run_is_shared(struct leat_run run)
 {
 	struct leat_block *block = leat_block_of(leat_run_addr(run));
-	uint32_t flags = __atomic_load_n(&block->flags, __ATOMIC_RELAXED);
+	uint32_t flags = __atomic_load_n(&block->flags, __ATOMIC_RELAXED), first;
 
-	if (flags & LEAT_BLOCK_FRAG) /* the count is the block's: which piece has two holders cannot be told */
+	/* a chunk's count is of all its pieces: which of them has two holders cannot be told */
+	if (flags & LEAT_BLOCK_FRAG && leat_chunk_find(leat_run_addr(run), &first))
 		return flags & LEAT_BLOCK_SHARED;
 	/* acquire: the other holder's last look happens before we write; pairs with last_share() */
 	return flags & LEAT_BLOCK_SHARED &&
