@@ -237,6 +237,21 @@ static void there_is_no_floor_bias(void **state)
 	}
 }
 
+static void of_two_equals_the_smaller_is_taken(void **state)
+{
+	struct leat_rx_sizing_opts opts = { .size = sizeof(opts), .buffer_cost = 512 };
+	struct leat_rx_sizing s;
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(test_cost(512, 512, 512) + test_cost(1024, 512, 512),
+			 test_cost(512, 1024, 512) + test_cost(1024, 1024, 512));
+	assert_int_equal(leat_rx_sizing_init(&s, &opts), 0);
+	for (i = 0; i < LEAT_RX_SIZING_SETTLE; i++)
+		leat_rx_sizing_add(&s, i % 2 ? 512 : 1024);
+	assert_int_equal(leat_rx_sizing_size(&s, 0), 512);
+}
+
 /* ---- robust ---- */
 
 /** Adds and checks what the header says of changes in any window; @looked holds the changes at the last 64 packets. */
@@ -333,6 +348,7 @@ int main(void)
 		cmocka_unit_test(a_step_between_any_two_kinds_of_traffic_is_followed),
 		cmocka_unit_test(a_step_of_any_height_at_any_moment_settles_in_time),
 		cmocka_unit_test(there_is_no_floor_bias),
+		cmocka_unit_test(of_two_equals_the_smaller_is_taken),
 		cmocka_unit_test(alternation_is_judged_as_the_mixture_it_is),
 		cmocka_unit_test(an_adversary_does_not_make_it_swing),
 		cmocka_unit_test(any_length_is_counted),
