@@ -25,9 +25,9 @@ uint32_t leat_skb_headroom(const struct leat_skb *skb)
 /** Bytes after the linear part. */
 static uint32_t head_end_room(const struct leat_skb *skb)
 {
-	const uint8_t *end = leat_run_start(skb->head) + leat_run_size(skb->head);
-
-	return has_own_head(skb) ? (uint32_t)(end - skb->data) - leat_skb_headlen(skb) : 0;
+	if (!has_own_head(skb))
+		return 0;
+	return leat_run_size(skb->head) - (uint32_t)(skb->data - leat_run_start(skb->head)) - leat_skb_headlen(skb);
 }
 
 uint32_t leat_skb_tailroom(const struct leat_skb *skb)
@@ -97,10 +97,11 @@ static int new_head(struct leat_skb *skb, uint32_t len, struct leat_page_pool *p
 {
 	struct leat_run run = leat_pkt_alloc(pool, LEAT_XDP_HEADROOM + len);
 	uint32_t headlen = leat_skb_headlen(skb), size = 0;
-	uint8_t *data = leat_run_start(run) + LEAT_XDP_HEADROOM;
+	uint8_t *data;
 
 	if (leat_run_is_none(run))
 		return -ENOMEM;
+	data = leat_run_start(run) + LEAT_XDP_HEADROOM;
 	if (!leat_run_is_none(skb->head)) {
 		memcpy(data - skb->metasize, skb->data - skb->metasize, skb->metasize + headlen);
 		size = leat_run_size(skb->head);
@@ -229,7 +230,7 @@ bool leat_skb_try_coalesce(struct leat_skb *to, struct leat_skb *from, uint32_t 
 	if (delta)
 		*delta = 0;
 	n = pieces_of(from, piece);
-	if (from->len <= room && (from->len <= LEAT_COPY_BREAK || !there_is_place(to, piece, n))) {
+	if (room && from->len <= room && (from->len <= LEAT_COPY_BREAK || !there_is_place(to, piece, n))) {
 		leat_skb_copy_bits(from, 0, to->data + to->len, from->len);
 		to->len += from->len;
 		leat_skb_free(from);

@@ -625,6 +625,91 @@ static void a_program_cannot_write_fragments_that_another_holder_reads(void **st
 	tear_down(&b);
 }
 
+/** Sends a second frame of each packet down the cable and keeps the first. */
+struct cloner {
+	struct leat_netdev *to;
+	struct leat_xdp_frame *kept[8];
+	unsigned int n;
+};
+
+static void clone_frames(void *arg, struct leat_worker *worker, struct leat_netdev *dev, struct leat_skb **skbs,
+			 unsigned int n)
+{
+	struct leat_page_pool *objs = leat_worker_objs(worker);
+	struct cloner *c = arg;
+	struct leat_xdp_frame *clone;
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		c->kept[c->n] = leat_skb_to_xdp_frame(objs, skbs[i]);
+		assert_non_null(c->kept[c->n]);
+		clone = leat_xdp_frame_clone(c->kept[c->n++], dev->napi[0].pool, objs);
+		assert_non_null(clone);
+		leat_netdev_xdp_xmit(c->to, worker, &clone, 1);
+	}
+}
+
+static uint32_t scribble_all(struct leat_xdp_buff *xdp, void *priv)
+{
+	uint32_t i;
+
+	*(uint32_t *)priv += leat_xdp_buff_len(xdp) == (uint32_t)(xdp->data_end - xdp->data);
+	memset(xdp->data, 0xff, (size_t)(xdp->data_end - xdp->data));
+	for (i = 0; xdp->frags && i < xdp->frags->n; i++) {
+		const struct leat_frag *frag = &xdp->frags->frag[i];
+
+		memset(leat_run_start(frag->run) + frag->off, 0xff, frag->len);
+	}
+	return LEAT_XDP_PASS;
+}
+
+static void clone_to_program(unsigned int flags, uint32_t linear, uint32_t linear_copies)
+{
+	struct test_queue passed = { 0 };
+	struct leat_netdev *near_end, *far_end;
+	struct cloner cloner = { 0 };
+	struct leat_netdev_stats stats;
+	static uint8_t bytes[1000], ones[1000];
+	uint32_t seen = 0;
+	struct bench b;
+	unsigned int i;
+
+	set_up(&b);
+	cable(&b, &near_end, &far_end);
+	cloner.to = near_end;
+	memset(ones, 0xff, sizeof(ones));
+	for (i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * 7);
+	assert_int_equal(leat_netdev_set_rx_handler(b.in, clone_frames, &cloner), 0);
+	assert_int_equal(leat_netdev_set_rx_handler(far_end, test_record, &passed), 0);
+	attach_flags(far_end, scribble_all, &seen, flags);
+	for (i = 0; i < 3; i++)
+		test_port_put(b.in, bytes, sizeof(bytes));
+	test_net_run(b.net);
+	assert_int_equal(passed.n, 3);
+	assert_int_equal(seen, linear);
+	leat_netdev_stats(far_end, &stats);
+	assert_int_equal(stats.linear_copies, linear_copies);
+	assert_int_equal(stats.headroom_copies, 0); /* a clone has headroom and a head of its own */
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(passed.packet[i].len, sizeof(ones));
+		assert_memory_equal(passed.packet[i].bytes, ones, sizeof(ones));
+		assert_int_equal(cloner.kept[i]->len, sizeof(bytes));
+		assert_memory_equal(cloner.kept[i]->data, bytes, sizeof(bytes));
+	}
+	leat_xdp_return_frame_bulk(cloner.kept, cloner.n);
+	leat_netdev_set_rx_handler(far_end, NULL, NULL);
+	test_queue_clear(&passed);
+	tear_down(&b);
+}
+
+static void a_clone_of_one_buffer_is_one_buffer_for_a_program(void **state)
+{
+	(void)state;
+	clone_to_program(0, 3, 3);
+	clone_to_program(LEAT_XDP_PROG_FRAGS, 0, 0);
+}
+
 /** Floods: a clone into the first cable, the packet itself into the second. */
 struct flood {
 	struct leat_netdev *to[2];
@@ -736,6 +821,7 @@ int main(void)
 		cmocka_unit_test(a_program_finds_headroom_that_the_packet_lacked),
 		cmocka_unit_test(a_program_cannot_write_what_another_holder_reads),
 		cmocka_unit_test(a_program_cannot_write_fragments_that_another_holder_reads),
+		cmocka_unit_test(a_clone_of_one_buffer_is_one_buffer_for_a_program),
 		cmocka_unit_test(a_flooded_packet_of_several_buffers_reaches_each_program_whole),
 		cmocka_unit_test(metadata_survives_the_cable),
 	};

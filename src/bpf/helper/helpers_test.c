@@ -275,6 +275,13 @@ static void bytes_of_fragments(void **state)
 	assert_memory_equal(h.xdp.data + 95, "01234", 5);
 	assert_memory_equal(h.buffer + 516, "56789abcde", 10);
 	assert_memory_equal(h.buffer + 612, "fghi", 4);
+	/* the tail is the last fragment's */
+	assert_int_equal(call(&h, BPF_FUNC_xdp_adjust_tail, 0, (uint64_t)-117, 0, 0, 0), -EINVAL);
+	assert_int_equal(call(&h, BPF_FUNC_xdp_adjust_tail, 0, (uint64_t)-5, 0, 0, 0), 0);
+	assert_int_equal(call(&h, BPF_FUNC_xdp_get_buff_len, 0, 0, 0, 0, 0), 125);
+	assert_int_equal(frags.frag[1].len, 15);
+	assert_int_equal(call(&h, BPF_FUNC_xdp_load_bytes, 0, 120, ptr(bytes), 6, 0), -EINVAL);
+	assert_int_equal(call(&h, BPF_FUNC_xdp_load_bytes, 0, 120, ptr(bytes), 5, 0), 0);
 	test_map_close(&h.t);
 }
 
