@@ -42,8 +42,9 @@ static bool last_frag(int32_t *refs)
 struct putter {
 	struct leat_block *block; /* NULL: none */
 	uint64_t mask;
+	struct leat_returner *last; /* place of the pool that was met last; NULL: none, or it is ours */
+	unsigned int next;          /* place to give up when all are taken */
 	struct leat_returner remote[PUT_POOLS];
-	unsigned int next; /* place to give up when all are taken */
 };
 
 static void flush_own(struct putter *p)
@@ -82,9 +83,11 @@ static struct leat_returner *remote_for(struct putter *p, const struct leat_page
 {
 	struct leat_returner *r, *free = NULL;
 
+	if (leat_likely(p->last && p->last->pool == pool))
+		return p->last;
 	for (r = p->remote; r < p->remote + PUT_POOLS; r++) {
 		if (r->pool == pool)
-			return r;
+			return p->last = r;
 		if (r->pool && leat_returner_holds_lock(r))
 			leat_returner_flush(r);
 		if (!r->pool)
@@ -94,7 +97,7 @@ static struct leat_returner *remote_for(struct putter *p, const struct leat_page
 		free = &p->remote[p->next++ % PUT_POOLS];
 		leat_returner_flush(free);
 	}
-	return free;
+	return p->last = free;
 }
 
 static void flush(struct putter *p)
@@ -103,26 +106,32 @@ static void flush(struct putter *p)
 
 	flush_own(p);
 	for (i = 0; i < PUT_POOLS; i++)
-		leat_returner_flush(&p->remote[i]);
+		if (p->remote[i].pool)
+			leat_returner_flush(&p->remote[i]);
 }
 
-/** Frees @n granules from @addr on, which may lie in several blocks of one pool. */
+/** Frees @n granules from @addr on, which lie in one block. */
+static inline void put_in_block(struct putter *p, uint64_t addr, uint32_t n)
+{
+	struct leat_block *block = leat_block_of(addr);
+	struct leat_page_pool *pool = block->pool;
+	uint32_t first = leat_granule_idx(addr);
+
+	if (__atomic_load_n(&pool->owner, __ATOMIC_RELAXED) == leat_thread_self)
+		put_own(p, block, leat_block_mask(first % LEAT_BLOCK_GRANULES, n));
+	else
+		leat_returner_add(remote_for(p, pool), pool, first, n);
+}
+
+/** The same for granules that may lie in several blocks. */
 static void put_range(struct putter *p, uint64_t addr, uint32_t n)
 {
-	struct leat_page_pool *pool = leat_block_of(addr)->pool;
-	bool owner = __atomic_load_n(&pool->owner, __ATOMIC_RELAXED) == leat_thread_self;
-	struct leat_returner *remote = owner ? NULL : remote_for(p, pool);
+	uint32_t part;
 
-	while (n) {
-		uint32_t bit = leat_granule_idx(addr) % LEAT_BLOCK_GRANULES;
-		uint32_t part = n < LEAT_BLOCK_GRANULES - bit ? n : LEAT_BLOCK_GRANULES - bit;
-
-		if (owner)
-			put_own(p, leat_block_of(addr), leat_block_mask(bit, part));
-		else
-			leat_returner_add(remote, pool, leat_granule_idx(addr), part);
-		addr += (uint64_t)part << LEAT_GRANULE_SHIFT;
-		n -= part;
+	for (; n; n -= part, addr += (uint64_t)part << LEAT_GRANULE_SHIFT) {
+		part = LEAT_BLOCK_GRANULES - leat_granule_idx(addr) % LEAT_BLOCK_GRANULES;
+		part = part < n ? part : n;
+		put_in_block(p, addr, part);
 	}
 }
 
@@ -169,13 +178,41 @@ void leat_page_pool_put_page_slow(struct leat_run run)
 	flush(&p);
 }
 
+/** How many of @n runs lie side by side in one block, beginning with the first; their granules in *@granules. */
+static unsigned int side_by_side(const struct leat_run *runs, unsigned int n, uint32_t *granules)
+{
+	uint64_t first = leat_run_addr(runs[0]), end = first + leat_run_size(runs[0]);
+	unsigned int i;
+
+	for (i = 1; i < n && leat_run_addr(runs[i]) == end && end % LEAT_BLOCK_SIZE; i++) {
+		if (runs[i - 1].bits & LEAT_RUN_LONG) /* is alone, or the last */
+			break;
+		end += leat_run_size(runs[i]);
+	}
+	*granules = (uint32_t)((end - first) >> LEAT_GRANULE_SHIFT);
+	return i;
+}
+
+/*
+ * Runs of one block have one pool and one word of flags: neighbours are looked at together. The flags may be set by
+ * others meanwhile, but not for a run of ours: whoever has a run has seen what its sharing set.
+ */
 void leat_page_pool_put_page_bulk(struct leat_run *runs, unsigned int n)
 {
 	struct putter p = { .block = NULL };
-	unsigned int i;
+	unsigned int i, k, end;
+	uint32_t granules;
 
-	for (i = 0; i < n; i++)
-		put_one(&p, runs[i]);
+	for (i = 0; i < n; i = end) {
+		end = i + side_by_side(runs + i, n - i, &granules);
+		if (leat_likely(!(runs[end - 1].bits & LEAT_RUN_LONG ||
+				  __atomic_load_n(&leat_block_of(runs[i].bits)->flags, __ATOMIC_RELAXED)))) {
+			put_in_block(&p, leat_run_addr(runs[i]), granules);
+			continue;
+		}
+		for (k = i; k < end; k++)
+			put_one(&p, runs[k]);
+	}
 	flush(&p);
 }
 
