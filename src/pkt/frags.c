@@ -15,23 +15,22 @@
 #include <errno.h>
 #include <string.h>
 
-/** Whether the block of @addr was cut by a page_frag_cache, in part at least. */
-static bool is_frag_block(uint64_t addr)
+#include "mem/chunk.h"
+
+/** Whether @addr, of which the caller holds something, is in a chunk; *@first tells it from others of the block. */
+static bool in_chunk(uint64_t addr, uint32_t *first)
 {
 	/* atomic: other holders of runs in this block set their mark */
-	return __atomic_load_n(&leat_block_of(addr)->flags, __ATOMIC_RELAXED) & LEAT_BLOCK_FRAG;
-}
-
-static uint8_t chunk_of(uint64_t addr)
-{
-	uint32_t page = (uint32_t)(addr >> LEAT_PAGE_SHIFT) % LEAT_BLOCK_PAGES;
-
-	return __atomic_load_n(&leat_block_of(addr)->chunk[page], __ATOMIC_RELAXED);
+	return __atomic_load_n(&leat_block_of(addr)->flags, __ATOMIC_RELAXED) & LEAT_BLOCK_FRAG &&
+	       leat_chunk_find(addr, first);
 }
 
 static bool same_chunk(uint64_t a, uint64_t b)
 {
-	return leat_block_of(a) == leat_block_of(b) && is_frag_block(a) && chunk_of(a) && chunk_of(a) == chunk_of(b);
+	uint32_t first_a, first_b;
+
+	return leat_block_of(a) == leat_block_of(b) && in_chunk(a, &first_a) && in_chunk(b, &first_b) &&
+	       first_a == first_b;
 }
 
 /* ---- joining ---- */
@@ -39,14 +38,15 @@ static bool same_chunk(uint64_t a, uint64_t b)
 enum leat_frag_join leat_frag_can_join(const struct leat_frag *last, struct leat_run run, uint32_t off)
 {
 	uint64_t a = leat_run_addr(last->run), b = leat_run_addr(run), end = a + leat_run_size(last->run);
+	uint32_t chunk;
 
 	if (a + last->off + last->len != b + off)
 		return LEAT_FRAG_APART;
 	if (last->run.bits == run.bits || (a <= b && same_chunk(a, b)))
 		return LEAT_FRAG_SPARE;
 	if (end == b && leat_run_granules(last->run) + leat_run_granules(run) <= LEAT_RUN_GRANULES_MAX &&
-	    leat_block_of(end - 1)->pool == leat_block_of(end)->pool && !is_frag_block(end - 1) &&
-	    !is_frag_block(end) && !leat_run_is_shared(last->run) && !leat_run_is_shared(run))
+	    leat_block_of(end - 1)->pool == leat_block_of(end)->pool && !in_chunk(end - 1, &chunk) &&
+	    !in_chunk(end, &chunk) && !leat_run_is_shared(last->run) && !leat_run_is_shared(run))
 		return LEAT_FRAG_ADOPT;
 	return LEAT_FRAG_APART;
 }
@@ -114,8 +114,10 @@ uint32_t leat_frags_trim(struct leat_frag *frag, uint32_t n, uint32_t len, uint3
 
 int64_t leat_frag_room(const struct leat_frag *frag)
 {
+	uint32_t chunk;
+
 	/* the last granule of a piece may be another piece's, too */
-	if (is_frag_block(leat_run_addr(frag->run)) || leat_run_is_shared(frag->run))
+	if (in_chunk(leat_run_addr(frag->run), &chunk) || leat_run_is_shared(frag->run))
 		return -EOPNOTSUPP;
 	return (int64_t)leat_run_size(frag->run) - frag->off - frag->len;
 }

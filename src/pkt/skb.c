@@ -50,21 +50,17 @@ void leat_skb_free(struct leat_skb *skb)
 
 void leat_skb_free_bulk(struct leat_skb **skbs, unsigned int n)
 {
-	struct leat_run runs[SKB_RUNS * 4], self[SKB_RUNS * 4];
-	unsigned int i, n_runs = 0, n_self = 0;
+	struct leat_run runs[SKB_RUNS * 4];
+	unsigned int i, n_runs = 0;
 
-	/* payload and skbs come from different pools: two lists, so that each put stays with one pool */
 	for (i = 0; i < n; i++) {
-		if (n_runs > SKB_RUNS * 3 || n_self == SKB_RUNS * 4) {
+		if (n_runs > SKB_RUNS * 3) {
 			leat_page_pool_put_page_bulk(runs, n_runs);
-			leat_page_pool_put_page_bulk(self, n_self);
-			n_runs = n_self = 0;
+			n_runs = 0;
 		}
-		n_runs += collect(skbs[i], runs + n_runs) - 1;
-		self[n_self++] = runs[n_runs];
+		n_runs += collect(skbs[i], runs + n_runs);
 	}
 	leat_page_pool_put_page_bulk(runs, n_runs);
-	leat_page_pool_put_page_bulk(self, n_self);
 }
 
 /* ---- who has it ---- */
