@@ -29,6 +29,7 @@ typedef uint32_t leat_xdp_fn(struct leat_xdp_buff *xdp, void *priv);
 #define LEAT_XDP_CHAIN_MAX 10u
 
 #define LEAT_XDP_PROG_FRAGS 0x1u /* takes multi-buffer packets; others get them only if linear */
+#define LEAT_XDP_PROG_READ_ONLY 0x2u /* changes neither bytes nor edges: needs no payload of its own, no headroom */
 
 struct leat_xdp_prog_opts {
 	size_t size;        /* sizeof(struct leat_xdp_prog_opts) */
@@ -36,7 +37,7 @@ struct leat_xdp_prog_opts {
 	leat_xdp_fn *fn;
 	void *priv;         /* **borrows** until destroy_priv */
 	void (*destroy_priv)(void *priv); /* called when the program is freed; NULL: nothing */
-	unsigned int flags; /* LEAT_XDP_PROG_FRAGS */
+	unsigned int flags; /* LEAT_XDP_PROG_* */
 	uint32_t run_prio;      /* place in a chain; 0: LEAT_XDP_PRIO_DEFAULT */
 	uint32_t chain_actions; /* bit per action after which a chain goes on; 0: PASS only */
 };

@@ -99,6 +99,7 @@ int leat_xdp_prog_create_bpf(struct leat_net *net, struct leat_bpf_prog *bpf, co
 			     struct leat_xdp_prog **prog)
 {
 	struct leat_xdp_prog_opts own = { .size = sizeof(own) };
+	struct leat_bpf_check check;
 
 	if (opts && opts->size != sizeof(own))
 		return -EINVAL;
@@ -115,5 +116,8 @@ int leat_xdp_prog_create_bpf(struct leat_net *net, struct leat_bpf_prog *bpf, co
 		own.chain_actions = leat_bpf_prog_chain_actions(bpf);
 	if (leat_bpf_prog_frags(bpf))
 		own.flags |= LEAT_XDP_PROG_FRAGS;
+	leat_bpf_prog_check(bpf, &check);
+	if (!check.writes_packet)
+		own.flags |= LEAT_XDP_PROG_READ_ONLY;
 	return leat_xdp_prog_create(net, &own, prog);
 }

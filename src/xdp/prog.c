@@ -91,6 +91,7 @@ static void chain_add(struct leat_xdp_chain *chain, struct leat_xdp_prog *prog)
 	for (; i && chain->prog[i - 1]->run_prio > prog->run_prio; i--)
 		chain->prog[i] = chain->prog[i - 1];
 	chain->prog[i] = prog;
+	chain->writes |= !(prog->flags & LEAT_XDP_PROG_READ_ONLY);
 	prog->refs++;
 }
 

@@ -23,6 +23,7 @@ struct leat_xdp_prog {
 /** The programs of one port, in the order of running. Constant once published. */
 struct leat_xdp_chain {
 	unsigned int n;
+	bool writes; /* one of them may change the packet */
 	struct leat_xdp_prog *prog[LEAT_XDP_CHAIN_MAX];
 };
 

@@ -150,10 +150,11 @@ static bool copy_head(struct leat_rx *rx, struct leat_xdp_buff *xdp)
 	return true;
 }
 
-/** Whether the fragments are the program's to write, made so if need be. */
+/** Whether the fragments are the program's to write, made so if need be; one that only reads need not have them. */
 static bool own_frags(struct leat_rx *rx, struct leat_xdp_buff *xdp)
 {
-	return leat_likely(!xdp->frags) || (rx->napi->pool && !leat_xdp_unshare_frags(rx->napi->pool, xdp));
+	return leat_likely(!xdp->frags) || !rx->chain->writes ||
+	       (rx->napi->pool && !leat_xdp_unshare_frags(rx->napi->pool, xdp));
 }
 
 /** A packet from another port: posted without headroom, perhaps, or with a payload that somebody else reads. */
@@ -166,7 +167,7 @@ static void run_program_on_travelled(struct leat_rx *rx, struct leat_xdp_buff *x
 			run_program(rx, xdp);
 		return;
 	}
-	room = xdp->data_meta - leat_run_start(xdp->run) >= (ptrdiff_t)LEAT_XDP_HEADROOM;
+	room = !rx->chain->writes || xdp->data_meta - leat_run_start(xdp->run) >= (ptrdiff_t)LEAT_XDP_HEADROOM;
 	if ((leat_unlikely(!room || leat_run_is_shared(xdp->run)) && !copy_head(rx, xdp)) || !own_frags(rx, xdp))
 		drop(rx, xdp, LEAT_DROP_NO_MEMORY);
 	else

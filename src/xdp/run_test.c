@@ -510,6 +510,43 @@ static void a_program_finds_headroom_that_the_packet_lacked(void **state)
 	tear_down(&b);
 }
 
+static uint32_t read_and_pass(struct leat_xdp_buff *xdp, void *priv)
+{
+	uint32_t *sum = priv;
+
+	*sum += xdp->data[14];
+	return LEAT_XDP_PASS;
+}
+
+/** One that only reads needs no room to grow into: nothing is copied for it, but for one beside it that writes. */
+static void a_program_that_only_reads_causes_no_copy(void **state)
+{
+	struct test_queue passed = { 0 };
+	struct leat_netdev *near_end, *far_end;
+	struct leat_netdev_stats stats;
+	struct bench b;
+	uint32_t sum = 0;
+
+	(void)state;
+	set_up(&b);
+	cable(&b, &near_end, &far_end);
+	assert_int_equal(leat_netdev_set_rx_handler(b.in, test_forward, near_end), 0);
+	assert_int_equal(leat_netdev_set_rx_handler(far_end, test_record, &passed), 0);
+	attach_flags(far_end, read_and_pass, &sum, LEAT_XDP_PROG_READ_ONLY);
+	receive(&b, 5, LEN);
+	assert_int_equal(passed.n, 5);
+	assert_int_equal(sum, 0 + 1 + 2 + 3 + 4);
+	leat_netdev_stats(far_end, &stats);
+	assert_int_equal(stats.headroom_copies, 0);
+	attach(far_end, read_and_pass, &sum);
+	receive(&b, 5, LEN);
+	leat_netdev_stats(far_end, &stats);
+	assert_int_equal(stats.headroom_copies, 5);
+	leat_netdev_set_rx_handler(far_end, NULL, NULL);
+	test_queue_clear(&passed);
+	tear_down(&b);
+}
+
 /** Sends a clone of each packet down the cable and keeps the packet itself for the test. */
 struct splitter {
 	struct leat_netdev *to;
@@ -819,6 +856,7 @@ int main(void)
 		cmocka_unit_test(what_fits_no_buffer_is_dropped_for_programs_that_take_one),
 		cmocka_unit_test(without_skb_memory_a_passed_packet_is_counted),
 		cmocka_unit_test(a_program_finds_headroom_that_the_packet_lacked),
+		cmocka_unit_test(a_program_that_only_reads_causes_no_copy),
 		cmocka_unit_test(a_program_cannot_write_what_another_holder_reads),
 		cmocka_unit_test(a_program_cannot_write_fragments_that_another_holder_reads),
 		cmocka_unit_test(a_clone_of_one_buffer_is_one_buffer_for_a_program),

@@ -437,7 +437,8 @@ static int call_helper(struct leat_verifier *v)
 	if (err)
 		return err;
 	note_map(v, &call);
-	v->prog->writes_packet |= call.helper->flags & (LEAT_BPF_HELPER_MOVES_PACKET | LEAT_BPF_HELPER_WRITES_PACKET);
+	v->prog->writes_packet |= call.helper->flags & (LEAT_BPF_HELPER_MOVES_PACKET |
+							     LEAT_BPF_HELPER_WRITES_PACKET | LEAT_BPF_HELPER_TAIL_CALL);
 	if (call.helper->flags & LEAT_BPF_HELPER_MOVES_PACKET)
 		lose_packet(v->state);
 	forget_arguments(leat_vframe(v));
