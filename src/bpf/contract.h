@@ -71,6 +71,7 @@ struct leat_bpf_aux {
 	 */
 	uint64_t keep;
 	uint8_t frame;      /* REGION_STACK: how many frames up it goes, 0: the current one; LEAT_BPF_FRAME_ANY */
+	uint16_t stack;     /* where a function begins: bytes of its frame that are looked at or written, from its end on */
 };
 
 #define LEAT_BPF_FRAME_ANY 0xffu

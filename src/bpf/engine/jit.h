@@ -13,8 +13,8 @@ struct leat_bpf_code {
 	const uint8_t *exec; /* mapped to run, never writable; @len bytes of it are code */
 	size_t size;         /* bytes mapped */
 	uint32_t len;
-	uint32_t main;       /* where the program begins, from exec on */
-	uint32_t *entry;     /* where callbacks begin, by instruction; NULL: there are none */
+	const uint8_t *main; /* where the program begins */
+	uint32_t *entry;     /* where callbacks begin, from exec on, by instruction; NULL: there are none */
 };
 
 /**

@@ -19,13 +19,13 @@ typedef uint64_t enter_fn(struct leat_bpf_run *run, uint8_t *fp, const uint64_t 
 #if defined(__clang__)
 __attribute__((no_sanitize("function")))
 #endif
-static uint64_t enter(struct leat_bpf_run *run, const struct leat_bpf_code *code, uint32_t start,
+static uint64_t enter(struct leat_bpf_run *run, const struct leat_bpf_code *code, const uint8_t *start,
 		      const uint64_t args[5])
 {
 	struct leat_bpf_prog *prog = run->prog;
 	const unsigned int bottom = run->frames++;
 	enter_fn *fn = (enter_fn *)(uintptr_t)code->exec;
-	uint64_t r0 = fn(run, leat_bpf_frame_end(run), args, code->exec + start);
+	uint64_t r0 = fn(run, leat_bpf_frame_end(run), args, start);
 
 	run->frames = bottom;
 	run->prog = prog;
@@ -45,7 +45,9 @@ uint64_t leat_bpf_jit_run(struct leat_bpf_run *run)
 
 uint64_t leat_bpf_jit_func(struct leat_bpf_run *run, uint32_t start, const uint64_t args[5])
 {
-	return enter(run, run->prog->code, run->prog->code->entry[start], args);
+	const struct leat_bpf_code *code = run->prog->code;
+
+	return enter(run, code, code->exec + code->entry[start], args);
 }
 
 /** Whether instruction @insn may go to @addr: for accesses that the code's own test does not let through. */
@@ -89,7 +91,7 @@ const void *leat_jit_tail(struct leat_bpf_run *run, uint64_t ctx, uint64_t map, 
 	/* programs of one object are compiled all or none */
 	LEAT_ASSERT(prog->code);
 	run->prog = prog;
-	return prog->code->exec + prog->code->main;
+	return prog->code->main;
 }
 
 void leat_bpf_jit_free(struct leat_bpf_prog *prog)

@@ -433,21 +433,11 @@ static unsigned int regs_of(const struct bpf_insn *insn, int op)
 	       (use & LEAT_USE_SRC ? 1u << insn->src_reg : 0);
 }
 
-/** How far down the operation is certain to leave the frame alone: bytes used, all of them where r10 goes elsewhere. */
-static uint32_t frame_used(const struct bpf_insn *insn, int op)
+/** Whether the operation may come to a place of a frame that the verifier did not see it come to. */
+static bool goes_anywhere(const struct leat_bpf_aux *aux)
 {
-	uint8_t form = leat_insn_row[op].form;
-	bool memory = form >= LEAT_FORM_LDX && form <= LEAT_FORM_ATOMIC;
-	unsigned int base = form == LEAT_FORM_LDX ? insn->src_reg : insn->dst_reg;
-	uint8_t use = leat_insn_use[form];
-
-	if (!(regs_of(insn, op) >> BPF_REG_10 & 1))
-		return 0;
-	if (!memory || base != BPF_REG_10)
-		return LEAT_BPF_STACK_SIZE;
-	if (form != LEAT_FORM_LDX && (use & LEAT_USE_SRC) && insn->src_reg == BPF_REG_10)
-		return LEAT_BPF_STACK_SIZE;
-	return insn->off < 0 && insn->off >= -(int)LEAT_BPF_STACK_SIZE ? (uint32_t)-insn->off : LEAT_BPF_STACK_SIZE;
+	return aux->access && !aux->proven &&
+	       (aux->region == LEAT_BPF_REGION_ANY || aux->region == LEAT_BPF_REGION_NONE);
 }
 
 static void mark_op(struct jit *j, uint32_t i)
@@ -474,34 +464,27 @@ static void mark_op(struct jit *j, uint32_t i)
 	j->tail_calls |= j->prog->op[i].op == LEAT_OP_TAIL_CALL;
 }
 
-/** Adds what the operation needs to its function's sums. */
-static void add_to_func(struct jit *j, struct jit_func *func, uint32_t i)
-{
-	uint32_t used;
-
-	if (j->row[i] < 0 || j->prog->op[i].op == LEAT_OP_UNREACHED || (j->mark[i] & LEAT_TRACK_SECOND))
-		return;
-	func->saved |= regs_of(&j->prog->insn[i], j->row[i]) >> BPF_REG_6 & 15;
-	used = frame_used(&j->prog->insn[i], j->row[i]);
-	if (used > 8)
-		used = (used + 15) & ~15u;
-	func->zero = (uint16_t)(used > func->zero ? used : func->zero);
-}
-
 static void find_functions(struct jit *j)
 {
 	struct jit_func *func = NULL;
-	uint32_t i;
+	bool anywhere = false;
+	uint32_t i, zero;
 
 	for (i = 0; i < j->prog->n_ops; i++) {
 		if (j->mark[i] & LEAT_TRACK_FUNC) {
 			func = &j->func[j->n_funcs++];
-			*func = (struct jit_func){ .start = i, .calls = true, .fuel = true };
+			zero = j->prog->aux[i].stack;
+			zero = zero > 8 ? (zero + 15) & ~15u : zero;
+			*func = (struct jit_func){ .start = i, .calls = true, .fuel = true, .zero = (uint16_t)zero };
 		}
 		j->func_of[i] = j->n_funcs - 1;
 		func->end = i + 1;
-		add_to_func(j, func, i);
+		if (j->row[i] >= 0 && !(j->mark[i] & LEAT_TRACK_SECOND))
+			func->saved |= regs_of(&j->prog->insn[i], j->row[i]) >> BPF_REG_6 & 15;
+		anywhere |= goes_anywhere(&j->prog->aux[i]);
 	}
+	for (i = 0; i < j->n_funcs && anywhere; i++)
+		j->func[i].zero = LEAT_BPF_STACK_SIZE;
 }
 
 static void scan(struct jit *j)
@@ -586,7 +569,7 @@ static int take_entries(struct jit *j, struct leat_bpf_code *code)
 {
 	uint32_t i;
 
-	code->main = j->func[0].at;
+	code->main = j->mem.exec + j->func[0].at;
 	if (!j->callbacks)
 		return 0;
 	code->entry = leat_heap_zalloc(j->prog->n_ops * sizeof(*code->entry));

@@ -276,23 +276,71 @@ void leat_x86_call_local(struct jit *j, uint32_t i)
 	leat_x86_load_fuel(j);
 }
 
-void leat_x86_tail_call(struct jit *j, uint32_t i)
+/** What ends a tail call: the other program begins at rax, with the stack as it was when this one began. */
+static void leave_for_rax(struct jit *j)
+{
+	leat_x86_mov(j, X_W, leat_jit_reg[BPF_REG_1], RUN);
+	leat_x86_pop(j, RCX); /* what the prologue pushed */
+	leat_x86_rr(j, 0, 0xff, 4, RAX); /* jmp rax */
+}
+
+/** The way through C, which finds the map. */
+static void tail_call_slow(struct jit *j, uint32_t i)
 {
 	uint32_t falls;
 
-	j->in->must_call = true;
-	leat_x86_store_fuel(j);
 	leat_x86_mem(j, 0, 0xc7, 0, RUN, RUN_OFF(insn));
 	leat_x86_u32(j, i);
 	leat_x86_mov(j, X_W, RDI, RUN);
 	leat_x86_call(j, (const void *)(uintptr_t)&leat_jit_tail);
 	leat_x86_rr(j, X_W, 0x85, RAX, RAX);
 	falls = leat_x86_skip(j, CC_E);
-	leat_x86_mov(j, X_W, leat_jit_reg[BPF_REG_1], RUN);
-	leat_x86_pop(j, RCX); /* what the prologue pushed */
-	leat_x86_rr(j, 0, 0xff, 4, RAX); /* jmp rax */
+	leave_for_rax(j);
 	leat_x86_here(j, falls);
 	check_trap(j, i, STUB_UNWIND);
+}
+
+/** leat_bpf_tail_target() for a map that is known: rcx is the index; rdi, r10 and rax are free. */
+static void tail_call_known(struct jit *j, uint32_t i, const struct leat_bpf_map *map)
+{
+	uint32_t falls[4], n;
+
+	leat_x86_alu_imm(j, 0, 7, RCX, (int32_t)map->max_entries);
+	falls[0] = leat_x86_skip(j, CC_AE);
+	leat_x86_alu_mem_imm(j, 0, 7, RUN, RUN_OFF(tail_calls), (int32_t)LEAT_BPF_TAIL_CALLS_MAX);
+	falls[1] = leat_x86_skip(j, CC_AE);
+	leat_x86_mov(j, 0, TMP, RCX);
+	leat_x86_rr(j, X_W, 0xc1, 4, TMP); /* shl rdi, 3 */
+	leat_x86_byte(j, 3);
+	leat_x86_mov_imm(j, TMP2, (uint64_t)(uintptr_t)leat_bpf_prog_array_entries(map));
+	leat_x86_rr(j, X_W, 0x03, TMP, TMP2);
+	leat_x86_mem(j, X_W, 0x8b, TMP, TMP, 0);
+	leat_x86_rr(j, X_W, 0x85, TMP, TMP);
+	falls[2] = leat_x86_skip(j, CC_E);
+	leat_x86_mem(j, X_W, 0x8b, RAX, TMP, offsetof(struct leat_bpf_prog, code));
+	leat_x86_rr(j, X_W, 0x85, RAX, RAX);
+	falls[3] = leat_x86_skip(j, CC_E);
+	leat_x86_mem(j, 0, 0x8b, TMP2, TMP, offsetof(struct leat_bpf_prog, n_ops));
+	leat_x86_mem(j, 0, 0xff, 0, RUN, RUN_OFF(tail_calls)); /* inc */
+	leat_x86_mem(j, X_W, 0x29, TMP2, RUN, RUN_OFF(fuel));
+	leat_x86_out(j, CC_B, i, STUB_TRAP_FUEL)->fuel = false;
+	leat_x86_mem(j, X_W, 0x89, TMP, RUN, RUN_OFF(prog));
+	leat_x86_mem(j, X_W, 0x8b, RAX, RAX, offsetof(struct leat_bpf_code, main));
+	leave_for_rax(j);
+	for (n = 0; n < 4; n++)
+		leat_x86_here(j, falls[n]);
+}
+
+void leat_x86_tail_call(struct jit *j, uint32_t i)
+{
+	const struct leat_bpf_map *map = map_at(j, i);
+
+	j->in->must_call = true;
+	leat_x86_store_fuel(j);
+	if (map && map->type == &leat_bpf_prog_array)
+		tail_call_known(j, i, map);
+	else
+		tail_call_slow(j, i);
 	leat_x86_mov_imm(j, RAX, (uint64_t)-2); /* -ENOENT */
 	leat_x86_load_fuel(j);
 }

@@ -89,6 +89,8 @@ int leat_bpf_map_next_used(struct leat_bpf_map *map, struct leat_bpf_used *used,
 /** How an ARRAY or PERCPU_ARRAY lies in memory: element 0 of CPU 0, and bytes from one CPU's copies to the next one's. */
 void leat_bpf_array_layout(const struct leat_bpf_map *map, uint8_t **base, uint64_t *region);
 
+/** The entries of a program array, max_entries of them; read with acquire order. */
+struct leat_bpf_prog *const *leat_bpf_prog_array_entries(const struct leat_bpf_map *map);
 /** The program at @index of a program array, or NULL. *worker*. */
 struct leat_bpf_prog *leat_bpf_prog_array_get(struct leat_bpf_map *map, uint32_t index);
 int leat_bpf_prog_array_set(struct leat_bpf_map *map, uint32_t index, struct leat_bpf_prog *prog);

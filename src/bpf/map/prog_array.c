@@ -42,6 +42,11 @@ static void prog_array_destroy(struct leat_bpf_map *map)
 	leat_heap_free(map->priv);
 }
 
+struct leat_bpf_prog *const *leat_bpf_prog_array_entries(const struct leat_bpf_map *map)
+{
+	return map->priv;
+}
+
 struct leat_bpf_prog *leat_bpf_prog_array_get(struct leat_bpf_map *map, uint32_t index)
 {
 	struct leat_bpf_prog **progs = map->priv;

@@ -152,6 +152,8 @@ static int arg_mem(struct leat_verifier *v, unsigned int number, struct call *ca
 						  "argument %u needs %llu bytes, more than there are", number,
 						  (unsigned long long)size);
 	}
+	if (reg->kind == LEAT_KIND_STACK)
+		leat_verify_use_stack(v, reg, 0);
 	v->guard[v->state->pc] |= !leat_verify_inside(v, reg, 0, most(v, number, call));
 	v->prog->aux[v->state->pc].access = true;
 	v->prog->writes_packet |= out && (reg->kind == LEAT_KIND_PACKET || reg->kind == LEAT_KIND_META);

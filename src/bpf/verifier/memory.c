@@ -124,6 +124,9 @@ void leat_verify_settle(struct leat_verifier *v)
 		any |= v->needed[pc];
 	for (pc = 0; pc < v->prog->n_insns; pc++)
 		settle(&v->prog->aux[pc], v->guard[pc], v->needed[v->func[pc]], v->keep_above[pc] & any);
+	for (pc = 0; pc < v->prog->n_insns; pc++)
+		if (v->func[pc] == pc)
+			v->prog->aux[pc].stack = v->depth[pc];
 }
 
 static void forget_numbers(struct leat_vframe *frame)
@@ -187,6 +190,17 @@ void leat_verify_write(struct leat_verifier *v, const struct leat_vreg *reg, int
 
 /* ---- access through a register ---- */
 
+void leat_verify_use_stack(struct leat_verifier *v, const struct leat_vreg *reg, int64_t off)
+{
+	uint16_t *depth = &v->depth[owner(v, reg->frame)];
+	int64_t pos = reg->value + off;
+
+	if (!reg->known || pos < -(int64_t)LEAT_BPF_STACK_SIZE)
+		*depth = LEAT_BPF_STACK_SIZE;
+	else if (-pos > *depth)
+		*depth = (uint16_t)-pos;
+}
+
 bool leat_verify_inside(const struct leat_verifier *v, const struct leat_vreg *reg, int64_t off, uint64_t size)
 {
 	int64_t first = reg->value + off, low, high, room;
@@ -210,18 +224,14 @@ static int check_stack(struct leat_verifier *v, unsigned int number, const struc
 {
 	int64_t pos = reg->value + off;
 	uint32_t pc = v->state->pc;
-	uint16_t *depth = &v->depth[owner(v, reg->frame)];
 
-	if (!reg->known) {
-		*depth = LEAT_BPF_STACK_SIZE;
+	leat_verify_use_stack(v, reg, off);
+	if (!reg->known)
 		return 0;
-	}
 	if (pos < -(int64_t)LEAT_BPF_STACK_SIZE || pos > -(int64_t)size)
 		return leat_verify_refuse(v, pc, 1u << number,
 					  "%u bytes at %+" PRId64 " are outside the %u bytes of a stack frame", size,
 					  pos, LEAT_BPF_STACK_SIZE);
-	if (-pos > *depth)
-		*depth = (uint16_t)-pos;
 	return 0;
 }
 

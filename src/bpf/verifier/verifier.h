@@ -223,6 +223,8 @@ void leat_verify_settle(struct leat_verifier *v);
 bool leat_verify_inside(const struct leat_verifier *v, const struct leat_vreg *reg, int64_t off, uint64_t size);
 /** Notes that this instruction writes @size bytes (0: unknown) from @off of @reg on. */
 void leat_verify_write(struct leat_verifier *v, const struct leat_vreg *reg, int64_t off, uint64_t size);
+/** Notes that the frame which @reg points into is used from @off of it on. */
+void leat_verify_use_stack(struct leat_verifier *v, const struct leat_vreg *reg, int64_t off);
 /** Whether @reg points to memory at all; refuses with a sentence that says what register @number cannot be. */
 int leat_verify_readable(struct leat_verifier *v, unsigned int number, const char *what);
 
