@@ -99,6 +99,8 @@ static void every_operation(void **state)
 {
 	(void)state;
 	vectors(TEST_ON_STACK);
+	if (engine.without) /* memory is no other on a machine that has less */
+		return;
 	vectors(TEST_IN_PACKET);
 	vectors(TEST_IN_MAP);
 }

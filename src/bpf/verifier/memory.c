@@ -112,7 +112,7 @@ static void settle(struct leat_bpf_aux *aux, bool guard, uint64_t needed, uint64
 {
 	aux->keep = (aux->keep & needed) | keep_above;
 	aux->access |= aux->region != LEAT_BPF_REGION_NONE;
-	aux->proven = aux->reached && !guard && !aux->keep && aux->region != LEAT_BPF_REGION_ANY;
+	aux->proven = aux->reached && !guard && !aux->keep;
 }
 
 void leat_verify_settle(struct leat_verifier *v)
