@@ -223,6 +223,10 @@ for args in '--prog count' '--prog count --seed 2' '--prog sample --verdicts' '-
 		claim "$args $format: twice the same" cmp once out
 	done
 done
+replay 0 $many in.pcap --prog count --engine interp
+cp out interpreted
+replay 0 $many in.pcap --prog count
+claim 'interpreted and compiled say the same' cmp interpreted out
 replay 0 $many in.pcap --prog count --seed 2
 deny 'another seed, other numbers' grep -q "\"random\": $random," out
 
@@ -460,6 +464,7 @@ usage 'VAR=VALUE' a.o b --set x
 usage 'MAP=STRUCT' a.o b --event x
 usage '--cpu: must be 0..31' a.o b --cpu 32
 usage '--seed' a.o b --seed x
+usage '--engine' a.o b --engine fast
 usage '--keep' a.o b --keep some
 usage '--keep: ' a.o b --keep pass
 usage '--keep: names no verdict' a.o b -o c --keep=

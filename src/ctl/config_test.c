@@ -223,6 +223,20 @@ static void ports(void **state)
 	CHECK_ALL(all);
 }
 
+static void engines(void **state)
+{
+	static const struct bad all[] = {
+		{ .text = "ports: { a: { type: sink } }\nbpf: interp\n",
+		  .mistakes = { { 2, 6, "bpf", "must be a mapping, like { engine: interp }" } } },
+		{ .text = "ports: { a: { type: sink } }\nbpf: { engine: fast, perf-map: maybe, cpu: 1 }\n",
+		  .mistakes = { { 2, 16, "bpf.engine", "" }, { 2, 32, "bpf.perf-map", "must be true or false" },
+				{ 2, 39, "bpf", "unknown key 'cpu'; known: engine, perf-map" } } },
+	};
+
+	(void)state;
+	CHECK_ALL(all);
+}
+
 #define PORTS "ports: { a: { type: sink }, b: { type: sink }, c: { type: sink } }\n"
 
 static void programs(void **state)
@@ -654,6 +668,7 @@ int main(void)
 		cmocka_unit_test(too_many_bridge_ports),
 		cmocka_unit_test(hostile_documents_end),
 		cmocka_unit_test(files),
+		cmocka_unit_test(engines),
 		cmocka_unit_test(takes_a_full_one),
 		cmocka_unit_test(loads_and_runs),
 		cmocka_unit_test(load_mistakes_have_lines),
