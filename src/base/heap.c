@@ -27,16 +27,21 @@ bool leat_heap_fails_now(void)
 	return false;
 }
 
-void *leat_heap_zalloc(size_t size)
+void *leat_heap_alloc(size_t size)
 {
 	size_t rounded = (size + LEAT_CACHELINE - 1) & ~(size_t)(LEAT_CACHELINE - 1);
-	void *mem;
 
 	if (rounded < size || leat_heap_fails_now())
 		return NULL;
-	mem = aligned_alloc(LEAT_CACHELINE, rounded ? rounded : LEAT_CACHELINE);
+	return aligned_alloc(LEAT_CACHELINE, rounded ? rounded : LEAT_CACHELINE);
+}
+
+void *leat_heap_zalloc(size_t size)
+{
+	void *mem = leat_heap_alloc(size);
+
 	if (mem)
-		memset(mem, 0, rounded);
+		memset(mem, 0, size);
 	return mem;
 }
 

@@ -10,6 +10,8 @@
 
 /** Zeroed memory aligned to a cache line, or NULL. Put back with leat_heap_free(). *any*. */
 void *leat_heap_zalloc(size_t size);
+/** The same with whatever was there. */
+void *leat_heap_alloc(size_t size);
 /** A copy of @text, or NULL. */
 char *leat_heap_strdup(const char *text);
 void leat_heap_free(void *mem);

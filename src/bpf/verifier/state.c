@@ -64,7 +64,7 @@ int leat_verify_push(struct leat_verifier *v, uint32_t pc)
 	if (v->n_pending == LEAT_VERIFY_PENDING)
 		return leat_verify_refuse(v, v->state->pc, 0, "the program is too complex: %u branches are open",
 					  LEAT_VERIFY_PENDING);
-	copy = leat_heap_zalloc(state_size(v->state));
+	copy = leat_heap_alloc(state_size(v->state));
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, v->state, state_size(v->state));
