@@ -169,7 +169,7 @@ static void compile(struct test_bpf *t, int prog, bool on)
 {
 	int i;
 
-	for (i = 0; i <= prog; i++)
+	for (i = 0; i <= prog && LEAT_HAVE_JIT; i++)
 		if (on)
 			must(!leat_bpf_jit_compile(&t->prog[i]));
 		else

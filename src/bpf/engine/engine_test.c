@@ -704,6 +704,7 @@ static int use_interp(void **state)
 	return use(false, 0);
 }
 
+#if LEAT_HAVE_JIT
 static int use_jit(void **state)
 {
 	(void)state;
@@ -716,6 +717,10 @@ static int use_plain_jit(void **state)
 	(void)state;
 	return use(true, LEAT_JIT_NO_BMI2 | LEAT_JIT_NO_AVX | LEAT_JIT_NO_SHORT);
 }
+#define COMPILED EACH(JIT) EACH(PLAIN)
+#else
+#define COMPILED
+#endif
 
 static int register_helpers(void **state)
 {
@@ -742,10 +747,7 @@ static int register_helpers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(INTERP)
-#if LEAT_HAVE_JIT
-		EACH(JIT) EACH(PLAIN)
-#endif
+		EACH(INTERP) COMPILED
 	};
 
 	return cmocka_run_group_tests(tests, register_helpers, NULL);
