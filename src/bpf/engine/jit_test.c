@@ -444,7 +444,6 @@ static void make_wild(struct wild *w, uint64_t seed)
 		put[next(w, COUNT(put))](w);
 		w->insn[at].off = (int16_t)(w->n - at - 1);
 	}
-	at = w->n;
 	PUT(w, MOV64X(R1, R10), MOV64X(R2, R8), CALL(2), MOV64K(R0, 2), EXIT, ALU64K(BPF_AND, R2, 15),
 	    ADD64X(R1, R2), MOV64K(R3, 1), MOV64K(R4, 2));
 	put_access(w, R1, -(int)next(w, 16) - 1);

@@ -466,7 +466,7 @@ static void mark_op(struct jit *j, uint32_t i)
 
 static void find_functions(struct jit *j)
 {
-	struct jit_func *func = NULL;
+	struct jit_func *func = j->func;
 	bool anywhere = false;
 	uint32_t i, zero;
 
@@ -478,7 +478,6 @@ static void find_functions(struct jit *j)
 			*func = (struct jit_func){ .start = i, .calls = true, .fuel = true, .zero = (uint16_t)zero };
 		}
 		j->func_of[i] = j->n_funcs - 1;
-		func->end = i + 1;
 		if (j->row[i] >= 0 && !(j->mark[i] & LEAT_TRACK_SECOND))
 			func->saved |= regs_of(&j->prog->insn[i], j->row[i]) >> BPF_REG_6 & 15;
 		anywhere |= goes_anywhere(&j->prog->aux[i]);

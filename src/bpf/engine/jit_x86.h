@@ -50,7 +50,7 @@ struct jit_out {
 };
 
 struct jit_func {
-	uint32_t start, end;
+	uint32_t start; /* its first operation */
 	uint32_t at, was; /* its entry */
 	uint8_t saved;    /* which of r6..r9 it uses, bit 0: r6 */
 	uint16_t zero;    /* bytes of its frame that begin zeroed */
