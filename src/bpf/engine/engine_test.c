@@ -715,7 +715,7 @@ static int use_jit(void **state)
 static int use_plain_jit(void **state)
 {
 	(void)state;
-	return use(true, LEAT_JIT_NO_BMI2 | LEAT_JIT_NO_AVX | LEAT_JIT_NO_SHORT);
+	return use(true, LEAT_JIT_NO_BMI2 | LEAT_JIT_NO_AVX | LEAT_JIT_NO_SHORT | LEAT_JIT_NO_SHARED);
 }
 #define COMPILED EACH(JIT) EACH(PLAIN)
 #else

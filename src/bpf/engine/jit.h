@@ -13,6 +13,7 @@ struct leat_bpf_code {
 	const uint8_t *exec; /* mapped to run, never writable; @len bytes of it are code */
 	size_t size;         /* bytes mapped */
 	uint32_t len;
+	const uint8_t *enter; /* the way in from C */
 	const uint8_t *main; /* where the program begins */
 	uint32_t *entry;     /* where callbacks begin, from exec on, by instruction; NULL: there are none */
 };
@@ -42,6 +43,7 @@ extern unsigned int leat_jit_without;
 #define LEAT_JIT_NO_BMI2 0x1u  /* the machine's shifts by any register */
 #define LEAT_JIT_NO_AVX 0x2u
 #define LEAT_JIT_NO_SHORT 0x4u /* short jumps */
+#define LEAT_JIT_NO_SHARED 0x10u /* pieces that programs share: each has its own, as where the shared ones are far */
 #define LEAT_JIT_NO_MEMORY 0x8u /* memory for code: as where the system does not allow it */
 
 /* ---- for compilers ---- */

@@ -24,7 +24,7 @@ static uint64_t enter(struct leat_bpf_run *run, const struct leat_bpf_code *code
 {
 	struct leat_bpf_prog *prog = run->prog;
 	const unsigned int bottom = run->frames++;
-	enter_fn *fn = (enter_fn *)(uintptr_t)code->exec;
+	enter_fn *fn = (enter_fn *)(uintptr_t)code->enter;
 	uint64_t r0 = fn(run, leat_bpf_frame_end(run), args, start);
 
 	run->frames = bottom;

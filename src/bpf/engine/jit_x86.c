@@ -9,7 +9,9 @@
  * rdi and r10 are scratch, r11 holds the fuel in functions with backward jumps. What calls go through is in
  * jit_x86_call.c, memory in jit_x86_memory.c. A pass walks the operations and writes code, then what is rarely run:
  *
- *	| stubs: enter, leave, trap ... | function: prologue, operations | function ... | out of line: traps, questions |
+ *	| function: prologue, operations | function ... | out of line: traps, questions |
+ *
+ * What every program needs (the way in and out, traps, the questions to C) is shared by all: jit_x86_stubs.c.
  *
  * The first pass only counts, with every distance far; that is how much memory is asked for. Then passes write there,
  * with distances as the pass before found them, until one finds everything where the last one did. Nothing gets longer
@@ -32,176 +34,6 @@
 
 const uint8_t leat_jit_reg[MAX_BPF_REG] = { RAX, RSI, RDX, RCX, R08, R09, RBX, R14, R15, R12, RBP };
 
-/* ---- stubs ---- */
-
-static const uint8_t kept[] = { RBP, RBX, R12, R13, R14, R15 };
-
-/** enter_fn: what C must find again goes to the stack, and its arguments where BPF has them. */
-static void stub_enter(struct jit *j)
-{
-	static const uint8_t arg[] = { RSI, RCX, R08, R09 };
-	static const uint8_t from[] = { 0, 16, 24, 32 };
-	unsigned int i;
-
-	for (i = 0; i < sizeof(kept); i++)
-		leat_x86_push(j, kept[i]);
-	leat_x86_mem(j, 0, 0xff, 6, RDI, RUN_OFF(unwind)); /* push */
-	leat_x86_mem(j, X_W, 0x89, RSP, RDI, RUN_OFF(unwind));
-	leat_x86_mov(j, X_W, RUN, RDI);
-	leat_x86_mov(j, X_W, RBP, RSI);
-	leat_x86_mov(j, X_W, RAX, RCX);
-	for (i = 0; i < sizeof(arg); i++)
-		leat_x86_mem(j, X_W, 0x8b, arg[i], RDX, from[i]);
-	leat_x86_mem(j, X_W, 0x8b, RDX, RDX, 8);
-	leat_x86_rr(j, 0, 0xff, 2, RAX); /* call rax */
-}
-
-static void stub_leave(struct jit *j)
-{
-	unsigned int i;
-
-	leat_x86_mem(j, 0, 0x8f, 0, RUN, RUN_OFF(unwind)); /* pop */
-	for (i = sizeof(kept); i-- > 0;)
-		leat_x86_pop(j, kept[i]);
-	leat_x86_byte(j, 0xc3);
-}
-
-/** Back to where this run, or this callback, was entered. */
-static void stub_unwind(struct jit *j)
-{
-	leat_x86_mem(j, X_W, 0x8b, RSP, RUN, RUN_OFF(unwind));
-	leat_x86_rr(j, 0, 0x33, RAX, RAX);
-	leat_x86_jump_to(j, -1, leat_x86_stub(j, STUB_LEAVE));
-}
-
-/** Calls @fn(run, instruction, edx) on a stack that is aligned, then unwinds. */
-static void stub_call_and_unwind(struct jit *j, const void *fn)
-{
-	leat_x86_mem(j, X_W, 0x8b, RSP, RUN, RUN_OFF(unwind));
-	leat_x86_mov(j, X_W, RDI, RUN);
-	leat_x86_mov(j, 0, RSI, TMP2);
-	leat_x86_call(j, fn);
-	leat_x86_jump_to(j, -1, leat_x86_stub(j, STUB_UNWIND));
-}
-
-static void stub_trap_for(struct jit *j, enum leat_bpf_trap_reason reason)
-{
-	if (reason == LEAT_BPF_TRAP_FUEL) {
-		leat_x86_mem(j, X_W, 0xc7, 0, RUN, RUN_OFF(fuel));
-		leat_x86_u32(j, 0);
-	}
-	leat_x86_mov_imm(j, RDX, (uint64_t)reason);
-	leat_x86_jump_to(j, -1, leat_x86_stub(j, STUB_TRAP));
-}
-
-/** Asks leat_jit_access() and keeps every BPF register. Entered with the stack 8 off, so that seven pushes align it. */
-static void stub_access(struct jit *j)
-{
-	static const uint8_t regs[] = { RAX, RCX, RDX, RSI, R08, R09, FUEL };
-	unsigned int i;
-
-	for (i = 0; i < sizeof(regs); i++)
-		leat_x86_push(j, regs[i]);
-	leat_x86_mov(j, X_W, RSI, RDI);
-	leat_x86_mov(j, X_W, RDI, RUN);
-	leat_x86_mov(j, 0, RDX, TMP2);
-	leat_x86_call(j, (const void *)(uintptr_t)&leat_jit_access);
-	leat_x86_rr(j, 0, 0x84, RAX, RAX); /* test al, al */
-	for (i = sizeof(regs); i-- > 0;)
-		leat_x86_pop(j, regs[i]);
-	leat_x86_byte(j, 0xc3);
-}
-
-/** Zeroes the frame: 32 bytes at a time where the machine can, else 16. */
-static void stub_zero(struct jit *j)
-{
-	int32_t off, step = j->avx ? 32 : 16;
-
-	if (j->avx) {
-		leat_x86_byte(j, 0xc5); /* vxorps: the upper half, too */
-		leat_x86_byte(j, 0xf8);
-	} else {
-		leat_x86_byte(j, 0x0f);
-	}
-	leat_x86_byte(j, 0x57);
-	leat_x86_byte(j, 0xc0);
-	for (off = step; off <= (int32_t)LEAT_BPF_STACK_SIZE; off += step) {
-		if (j->avx) { /* vmovups */
-			leat_x86_byte(j, 0xc5);
-			leat_x86_byte(j, 0xfc);
-		}
-		leat_x86_mem(j, 0, j->avx ? 0x11 : 0x0f11, 0, RBP, -off);
-	}
-	if (j->avx) { /* vzeroupper */
-		leat_x86_byte(j, 0xc5);
-		leat_x86_byte(j, 0xf8);
-		leat_x86_byte(j, 0x77);
-	}
-	leat_x86_byte(j, 0xc3);
-}
-
-/** run->packet and run->room, from the xdp_buff: at most length - (size - 1) places, and not less than none. */
-static void stub_packet(struct jit *j)
-{
-	unsigned int i;
-
-	leat_x86_mem(j, X_W, 0x8b, TMP2, RUN, RUN_OFF(xdp));
-	leat_x86_mem(j, X_W, 0x8b, R11, TMP2, offsetof(struct leat_xdp_buff, data_end));
-	leat_x86_mem(j, X_W, 0x8b, TMP2, TMP2, offsetof(struct leat_xdp_buff, data));
-	leat_x86_mem(j, X_W, 0x89, TMP2, RUN, RUN_OFF(packet));
-	leat_x86_rr(j, X_W, 0x2b, R11, TMP2);
-	leat_x86_rr(j, 0, 0x33, TMP2, TMP2);
-	leat_x86_mem(j, X_W, 0x89, R11, RUN, RUN_OFF(room));
-	for (i = 1; i < 4; i++) {
-		leat_x86_alu_imm(j, X_W, 5, R11, 1 << (i - 1));
-		leat_x86_rr(j, X_W, 0x0f42, R11, TMP2); /* cmovb */
-		leat_x86_mem(j, X_W, 0x89, R11, RUN, RUN_OFF(room) + 8 * (int32_t)i);
-	}
-	leat_x86_byte(j, 0xc3);
-}
-
-static void emit_stub(struct jit *j, enum jit_stub stub)
-{
-	j->stub[stub] = j->len;
-	switch (stub) {
-	case STUB_ENTER:
-		stub_enter(j);
-		break;
-	case STUB_LEAVE:
-		stub_leave(j);
-		break;
-	case STUB_UNWIND:
-		stub_unwind(j);
-		break;
-	case STUB_TRAP:
-		stub_call_and_unwind(j, (const void *)(uintptr_t)&leat_bpf_trap);
-		break;
-	case STUB_HELPER_TRAP:
-		stub_call_and_unwind(j, (const void *)(uintptr_t)&leat_bpf_helper_trapped);
-		break;
-	case STUB_TRAP_ACCESS:
-		stub_trap_for(j, LEAT_BPF_TRAP_ACCESS);
-		break;
-	case STUB_TRAP_FUEL:
-		stub_trap_for(j, LEAT_BPF_TRAP_FUEL);
-		break;
-	case STUB_TRAP_FRAMES:
-		stub_trap_for(j, LEAT_BPF_TRAP_FRAMES);
-		break;
-	case STUB_ACCESS:
-		stub_access(j);
-		break;
-	case STUB_ZERO:
-		stub_zero(j);
-		break;
-	case STUB_PACKET:
-		stub_packet(j);
-		break;
-	case STUBS:
-		break;
-	}
-}
-
 /* ---- functions ---- */
 
 static void zero_frame(struct jit *j, uint32_t bytes)
@@ -209,7 +41,7 @@ static void zero_frame(struct jit *j, uint32_t bytes)
 	uint32_t off;
 
 	if (bytes > 128) {
-		leat_x86_call_to(j, leat_x86_stub(j, STUB_ZERO));
+		leat_x86_call_to(j, j->stub[STUB_ZERO]);
 	} else if (bytes > 8) {
 		leat_x86_rr(j, 0, 0x0f57, 0, 0);
 		for (off = 16; off <= bytes; off += 16)
@@ -228,7 +60,7 @@ static void prologue(struct jit *j, struct jit_func *func)
 		leat_x86_push(j, RAX);
 	zero_frame(j, func->zero);
 	if (!func->start && j->guards)
-		leat_x86_call_to(j, leat_x86_stub(j, STUB_PACKET));
+		leat_x86_call_to(j, j->stub[STUB_PACKET]);
 	leat_x86_load_fuel(j);
 }
 
@@ -299,7 +131,7 @@ static void unreached(struct jit *j, uint32_t i)
 	    !(j->mark[i + 1] & LEAT_TRACK_FUNC))
 		return; /* the last one stands for all */
 	leat_x86_mov_imm(j, TMP2, i);
-	leat_x86_jump_to(j, -1, leat_x86_stub(j, STUB_TRAP_ACCESS));
+	leat_x86_jump_to(j, -1, j->stub[STUB_TRAP_ACCESS]);
 }
 
 static void compile_op(struct jit *j, uint32_t i)
@@ -354,13 +186,13 @@ static void compile_out(struct jit *j, struct jit_out *out)
 	if (out->stub == STUB_ACCESS) {
 		leat_x86_lea(j, TMP, out->reg, out->off);
 		leat_x86_mov_imm(j, TMP2, out->op);
-		leat_x86_call_to(j, leat_x86_stub(j, STUB_ACCESS));
+		leat_x86_call_to(j, j->stub[STUB_ACCESS]);
 		leat_x86_jump_to(j, CC_NE, out->back);
 	}
 	if (out->fuel)
 		leat_x86_mem(j, X_W, 0x89, FUEL, RUN, RUN_OFF(fuel));
 	leat_x86_mov_imm(j, TMP2, out->op);
-	leat_x86_jump_to(j, -1, leat_x86_stub(j, out->stub == STUB_ACCESS ? STUB_TRAP_ACCESS : out->stub));
+	leat_x86_jump_to(j, -1, j->stub[out->stub == STUB_ACCESS ? STUB_TRAP_ACCESS : out->stub]);
 }
 
 /** Returns whether everything is where it was. */
@@ -407,15 +239,11 @@ static void pass_op(struct jit *j, uint32_t i)
 
 static void pass(struct jit *j)
 {
-	unsigned int stub;
 	uint32_t i;
 
 	begin_pass(j);
-	j->in_stubs = true;
-	for (stub = 0; stub < STUBS; stub++)
-		if (j->stubs >> stub & 1)
-			emit_stub(j, stub);
-	j->in_stubs = false;
+	if (j->counting || j->own_stubs)
+		leat_x86_emit_stubs(j);
 	for (i = 0; i < j->prog->n_ops; i++)
 		pass_op(j, i);
 	for (i = 0; i < j->n_out && i < j->max_out; i++)
@@ -527,7 +355,6 @@ static void release(struct jit *j)
 /** The first pass assumed that everything is needed. */
 static void take_what_was_learned(struct jit *j)
 {
-	const uint32_t trap = 1u << STUB_TRAP_ACCESS | 1u << STUB_TRAP_FUEL | 1u << STUB_TRAP_FRAMES;
 	uint32_t i;
 
 	for (i = 0; i < j->n_funcs; i++) {
@@ -535,18 +362,14 @@ static void take_what_was_learned(struct jit *j)
 		j->func[i].fuel = j->func[i].must_pay;
 	}
 	j->guards = j->must_guard;
-	j->stubs = j->must_stubs | 1u << STUB_ENTER | 1u << STUB_LEAVE | 1u << STUB_UNWIND;
-	if (j->stubs & trap)
-		j->stubs |= 1u << STUB_TRAP;
 }
 
-static int write_code(struct jit *j)
+static int write_code(struct jit *j, const struct jit_shared *s)
 {
 	unsigned int n;
 	int err;
 
 	j->counting = j->guards = true;
-	j->stubs = (1u << STUBS) - 1;
 	pass(j);
 	if (j->n_out > j->max_out)
 		return -E2BIG;
@@ -554,6 +377,7 @@ static int write_code(struct jit *j)
 	err = leat_jit_memory_open(&j->mem, j->len);
 	if (err)
 		return err;
+	leat_x86_use_shared(j, s);
 	j->counting = false;
 	for (n = 0; n < 2 * PASSES_MAX; n++) {
 		j->far |= n >= PASSES_MAX;
@@ -568,6 +392,7 @@ static int take_entries(struct jit *j, struct leat_bpf_code *code)
 {
 	uint32_t i;
 
+	code->enter = j->mem.exec + (int32_t)j->stub[STUB_ENTER];
 	code->main = j->mem.exec + j->func[0].at;
 	if (!j->callbacks)
 		return 0;
@@ -606,14 +431,17 @@ int leat_bpf_jit_compile(struct leat_bpf_prog *prog)
 		.avx = !(leat_jit_without & LEAT_JIT_NO_AVX) && __builtin_cpu_supports("avx"),
 		.far = leat_jit_without & LEAT_JIT_NO_SHORT,
 	};
+	const struct jit_shared *s = NULL;
 	int err;
 
 	if (prog->n_ops > INSNS_MAX)
 		return -E2BIG;
-	err = allocate(&j);
+	err = leat_x86_get_shared(j.avx, &s);
+	if (!err)
+		err = allocate(&j);
 	if (!err) {
 		scan(&j);
-		err = write_code(&j);
+		err = write_code(&j, s);
 	}
 	if (!err)
 		err = finish(&j);

@@ -22,7 +22,7 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R08, R09, R10, R11, R12, R13, R14
 /* Condition codes of jumps: their opcodes' low bits. */
 enum { CC_B = 2, CC_AE, CC_E, CC_NE, CC_BE, CC_A, CC_S, CC_NS, CC_L = 12, CC_GE, CC_LE, CC_G };
 
-/* Pieces of code that every program begins with. */
+/* Pieces of code that programs share. */
 enum jit_stub {
 	STUB_ENTER,
 	STUB_LEAVE,
@@ -69,8 +69,7 @@ struct jit {
 	bool bmi2, avx;
 	bool guards;       /* tests packet accesses against run->room */
 	bool must_guard;   /* what the first pass learned of that */
-	bool in_stubs;
-	uint32_t stubs, must_stubs; /* bits of enum jit_stub: those that are needed; what the first pass learned */
+	bool own_stubs;    /* the shared pieces are out of reach */
 	bool tail_calls, callbacks;
 	uint32_t *at, *was; /* [2 * i]: where operation i begins, [2 * i + 1]: where it ends */
 	int16_t *row;       /* of the table of instructions, by operation */
@@ -81,7 +80,7 @@ struct jit {
 	struct jit_out *out;
 	uint32_t n_out, max_out;
 	struct jit_out no_out; /* for one that is too many */
-	uint32_t stub[STUBS];
+	uint32_t stub[STUBS]; /* where they are, from the start of this code on; maybe before it */
 	struct leat_track track;
 };
 
@@ -115,8 +114,6 @@ void leat_x86_push(struct jit *j, unsigned int reg);
 void leat_x86_pop(struct jit *j, unsigned int reg);
 /** Calls a function of C; changes rax when it is far away. */
 void leat_x86_call(struct jit *j, const void *fn);
-/** Where a piece is that every program may begin with; from now on this one does. */
-uint32_t leat_x86_stub(struct jit *j, enum jit_stub stub);
 /** Jumps to, calls a place of this code that is known to be far or behind. @cc: -1: always. */
 void leat_x86_jump_to(struct jit *j, int cc, uint32_t target);
 void leat_x86_call_to(struct jit *j, uint32_t target);
@@ -127,6 +124,20 @@ void leat_x86_here(struct jit *j, uint32_t skip);
 void leat_x86_goto(struct jit *j, int cc, uint32_t op, uint32_t target);
 /** Jumps to code behind the rest that leads to @stub. Returns what is to be filled in. */
 struct jit_out *leat_x86_out(struct jit *j, int cc, uint32_t op, enum jit_stub stub);
+
+/* ---- jit_x86_stubs.c ---- */
+
+/** The shared pieces. */
+struct jit_shared {
+	const uint8_t *exec; /* NULL: not yet made */
+	uint32_t at[STUBS];  /* from exec on */
+};
+/** Writes the pieces here, and notes where. */
+void leat_x86_emit_stubs(struct jit *j);
+/** The pieces that are shared, made if need be. Returns 0 or as leat_jit_memory_open(). */
+int leat_x86_get_shared(bool avx, const struct jit_shared **s);
+/** The code's memory is known: so is where the shared pieces are from there, or that they are too far. */
+void leat_x86_use_shared(struct jit *j, const struct jit_shared *s);
 
 /* ---- by kinds of operation: each compiles operation @i, an @op of the table ---- */
 

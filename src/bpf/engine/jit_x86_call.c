@@ -226,7 +226,7 @@ void leat_x86_call_helper(struct jit *j, uint32_t i)
 		check_trap(j, i, STUB_UNWIND);
 	}
 	if (helper->flags & LEAT_BPF_HELPER_MOVES_PACKET)
-		leat_x86_call_to(j, leat_x86_stub(j, STUB_PACKET));
+		leat_x86_call_to(j, j->stub[STUB_PACKET]);
 	leat_x86_load_fuel(j);
 }
 

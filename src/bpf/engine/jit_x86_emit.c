@@ -146,13 +146,6 @@ void leat_x86_call(struct jit *j, const void *fn)
 	leat_x86_rr(j, 0, 0xff, 2, RAX);
 }
 
-uint32_t leat_x86_stub(struct jit *j, enum jit_stub stub)
-{
-	if (!j->in_stubs)
-		j->must_stubs |= 1u << stub;
-	return j->stub[stub];
-}
-
 void leat_x86_jump_to(struct jit *j, int cc, uint32_t target)
 {
 	if (cc >= 0)
