@@ -60,12 +60,20 @@ static uint8_t *map_to_run(const struct leat_jit_memory *mem, const void *hint)
 	return exec;
 }
 
-/** A place to ask for: where code is that programs call, less some distance. */
+/**
+ * A place to ask for: below the code that programs call, another one each time. Where it is taken the system gives
+ * another, which does as well, but calls from there may be longer.
+ */
 static const void *near_the_library(size_t size)
 {
+	static uint64_t handed_out; /* atomic */
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), code = (uint64_t)(uintptr_t)&leat_bpf_trap & ~(page - 1);
+	uint64_t below;
 
-	return size < NEAR / 2 && code > NEAR ? (const void *)(uintptr_t)(code - NEAR / 2) : NULL;
+	if (size > NEAR / 8 || code < 2 * NEAR)
+		return NULL;
+	below = __atomic_add_fetch(&handed_out, size + page, __ATOMIC_RELAXED) % (NEAR / 2);
+	return (const void *)(uintptr_t)(code - NEAR / 4 - below);
 }
 
 int leat_jit_memory_open(struct leat_jit_memory *mem, size_t size)
