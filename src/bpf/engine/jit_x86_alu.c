@@ -244,20 +244,21 @@ static void binary(struct jit *j, const struct bpf_insn *insn, int op)
 LEAT_STATIC_ASSERT((LEAT_OP_SUB32K - LEAT_OP_ADD32K) == 4 && (LEAT_OP_ARSH64X - LEAT_OP_ADD32K) == 51,
 		   "four forms of each");
 
-/** Swaps the bytes of the lower 16 bits, and clears the rest. */
-static void swap16(struct jit *j, unsigned int dst)
-{
-	leat_x86_rr(j, X_16, 0xc1, 1, dst); /* ror */
-	leat_x86_byte(j, 8);
-	leat_x86_rr(j, 0, 0x0fb7, dst, dst);
-}
-
 static void swap(struct jit *j, unsigned int wide, unsigned int dst)
 {
 	/* bswap has its register in the opcode */
-	leat_x86_byte(j, 0x40 | (wide ? 8 : 0) | (dst >> 3));
+	if (wide || dst > RDI)
+		leat_x86_byte(j, 0x40 | (wide ? 8 : 0) | (dst >> 3));
 	leat_x86_byte(j, 0x0f);
 	leat_x86_byte(j, 0xc8 | (dst & 7));
+}
+
+/** Swaps the bytes of the lower 16 bits, and clears the rest: they come out on top of the lower 32. */
+static void swap16(struct jit *j, unsigned int dst)
+{
+	swap(j, 0, dst);
+	leat_x86_rr(j, 0, 0xc1, 5, dst); /* shr */
+	leat_x86_byte(j, 16);
 }
 
 static void move_imm(struct jit *j, unsigned int dst, uint64_t value)
