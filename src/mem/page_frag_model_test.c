@@ -354,7 +354,7 @@ static void *half_main(void *arg)
 static void chunks_of_one_block_end_on_two_threads(void **state)
 {
 	struct leat_page_frag_cache cache[2];
-	struct leat_run run[2][3], rest[7], pinned;
+	struct leat_run run[2][3] = { { LEAT_RUN_NONE } }, rest[7], pinned;
 	struct leat_page_pool *pool;
 	struct half half[2];
 	pthread_barrier_t meet;
