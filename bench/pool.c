@@ -405,9 +405,11 @@ static void split_by_state(struct bench_run *run, bool near)
 	const char *state = near ? "near" : "far";
 	char name[3][32], ratio[48];
 	unsigned int i, k, n, kept = 0;
-	const double *dpdk = bench_samples(run, "dpdk-cross", &n), *from;
-	double *of = calloc(n + 1, sizeof(*of));
+	const double *dpdk, *from;
+	double *of;
 
+	(void)bench_samples(run, "dpdk-cross", &n);
+	of = calloc(n + 1, sizeof(*of));
 	for (k = 0; of && k < 3; k++) {
 		snprintf(name[k], sizeof(name[k]), "%s@%s", names[k], state);
 		from = bench_samples(run, names[k], &n);

@@ -208,7 +208,7 @@ static inline struct leat_run leat_run_make(uint64_t addr, uint32_t granules)
 {
 	struct leat_run run;
 
-	run.bits = (uint64_t)granules << LEAT_ADDR_BITS | addr;
+	run.bits = granules * (UINT64_C(1) << LEAT_ADDR_BITS) + addr;
 	return run;
 }
 
