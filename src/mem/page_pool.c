@@ -20,6 +20,9 @@
  *
  * Single free granules are never kept in a list: a list hands them out backwards and nothing would merge.
  *
+ * Before the search, what other threads have put is taken in, if they rang (remote_return.c). While the next block is
+ * wholly free, it is not looked for.
+ *
  * Step 1 is the short way, about fifty instructions for a run of 64 granules. What makes memory traffic (more memory,
  * a search) does not happen in steady state.
  */
@@ -351,8 +354,7 @@ struct leat_run leat_page_pool_alloc_slow(struct leat_page_pool *pub, uint32_t g
 	if (leat_unlikely(pub->cur != pub->end))
 		return alloc_after_uncut(pub, granules);
 	if (leat_unlikely(!(*word >> idx % 64 & 1)) ||
-	    leat_unlikely(__atomic_load_n(&pub->doorbell, __ATOMIC_RELAXED) |
-			  __atomic_load_n(&pool->odd, __ATOMIC_RELAXED) | block->flags) ||
+	    leat_unlikely(__atomic_load_n(&pool->odd, __ATOMIC_RELAXED) | block->flags) ||
 	    leat_unlikely(clock_is_old(pool)))
 		return alloc_long_way(pool, granules);
 	*word ^= UINT64_C(1) << idx % 64;

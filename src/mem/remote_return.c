@@ -6,7 +6,8 @@
  *
  * A returning thread writes words into its own ring of that pool and publishes them with one release store of head at
  * the end of its put, so nothing is ever stuck. It rings the doorbell, a bit per thread, if the bit is clear. The
- * owner takes the bits with one exchange when its cursor runs out, and reads those rings. A bit seen set too late is
+ * owner takes the bits with one exchange when its cursor has run out and the next block is not free, and reads those
+ * rings: not before, for each look costs both sides a cache line. A bit seen set too late is
  * only a hint lost: the owner reads every ring before it calls memory short, before it waits, and when it closes.
  *
  * Two handshakes need more than acquire and release, because each side writes one word and reads the other's:
