@@ -10,10 +10,10 @@
 #include "mem/chunk.h"
 #include "mem/page_pool_internal.h"
 
-/** Whether this put is the last one of a run that may have been shared. */
-static bool last_share(struct leat_run run)
+/** Whether this put is the last one of a run that may have been shared, and begins at @addr. */
+static bool last_share(uint64_t addr)
 {
-	struct leat_granule *granule = leat_granule_of(leat_run_addr(run));
+	struct leat_granule *granule = leat_granule_of(addr);
 
 	/* acquire: what other holders read or wrote happens before the memory is used again; pairs with the release */
 	if (!__atomic_load_n(&granule->shares, __ATOMIC_ACQUIRE))
@@ -135,47 +135,64 @@ static void put_range(struct putter *p, uint64_t addr, uint32_t n)
 	}
 }
 
+/**
+ * Whether this was the last reference of what lies at *@addr, *@n granules, in @block; if so, they say what is free now:
+ * for a piece, its whole chunk.
+ */
+static inline bool last_reference(struct leat_block *block, uint64_t *addr, uint32_t *n)
+{
+	uint32_t flags = __atomic_load_n(&block->flags, __ATOMIC_RELAXED), first;
+
+	if (flags & LEAT_BLOCK_FRAG && leat_chunk_find(*addr, &first)) {
+		if (!last_frag(&block->refs[first]))
+			return false;
+		*addr = (*addr & ~(uint64_t)(LEAT_BLOCK_SIZE - 1)) + ((uint64_t)first << LEAT_PAGE_SHIFT);
+		*n = leat_chunk_end(*addr);
+		return true;
+	}
+	return !(flags & LEAT_BLOCK_SHARED) || last_share(*addr);
+}
+
 static void put_one(struct putter *p, struct leat_run run)
 {
 	uint64_t addr = leat_run_addr(run);
-	uint32_t n = leat_run_granules(run), first;
-	struct leat_block *block = leat_block_of(addr);
-	uint32_t flags = __atomic_load_n(&block->flags, __ATOMIC_RELAXED);
+	uint32_t n = leat_run_granules(run);
 
-	if (flags & LEAT_BLOCK_FRAG && leat_chunk_find(addr, &first)) {
-		if (!last_frag(&block->refs[first]))
-			return;
-		addr = (addr & ~(uint64_t)(LEAT_BLOCK_SIZE - 1)) + ((uint64_t)first << LEAT_PAGE_SHIFT);
-		n = leat_chunk_end(addr);
-	} else if (flags & LEAT_BLOCK_SHARED && !last_share(run)) {
-		return;
-	}
-	put_range(p, addr, n);
+	if (last_reference(leat_block_of(addr), &addr, &n))
+		put_range(p, addr, n);
 }
 
-/** A run of another thread's pool that nothing is special about: what most puts that come here are. */
-static bool put_remote(struct leat_run run)
+/** @n granules from @addr on, on their own. */
+static __attribute__((noinline)) void put_alone(uint64_t addr, uint32_t n)
 {
-	uint64_t addr = leat_run_addr(run);
-	struct leat_block *block = leat_block_of(addr);
+	struct putter p = { .block = NULL };
+
+	put_range(&p, addr, n);
+	flush(&p);
+}
+
+/** A run of another thread's pool, within one block. */
+static void put_remote(struct leat_page_pool *pool, struct leat_run run)
+{
 	struct leat_returner r = { .pool = NULL };
 
-	if (__atomic_load_n(&block->flags, __ATOMIC_RELAXED) || run.bits & LEAT_RUN_LONG ||
-	    __atomic_load_n(&block->pool->owner, __ATOMIC_RELAXED) == leat_thread_self)
-		return false;
-	leat_returner_add(&r, block->pool, leat_granule_idx(addr), leat_run_granules(run));
+	leat_returner_add(&r, pool, leat_granule_idx(run.bits), leat_run_granules(run));
 	leat_returner_flush(&r);
-	return true;
 }
 
 void leat_page_pool_put_page_slow(struct leat_run run)
 {
-	struct putter p = { .block = NULL };
+	struct leat_block *block = leat_block_of(run.bits);
+	uint64_t addr = leat_run_addr(run);
+	uint32_t n = leat_run_granules(run);
 
-	if (leat_likely(put_remote(run)))
+	if (!last_reference(block, &addr, &n))
 		return;
-	put_one(&p, run);
-	flush(&p);
+	if (!(run.bits & LEAT_RUN_LONG) && addr == leat_run_addr(run) && n == leat_run_granules(run) &&
+	    __atomic_load_n(&block->pool->owner, __ATOMIC_RELAXED) != leat_thread_self)
+		put_remote(block->pool, run);
+	else
+		put_alone(addr, n);
 }
 
 /** How many of @n runs lie side by side in one block, beginning with the first; their granules in *@granules. */
