@@ -109,6 +109,7 @@ static int pointer_op(struct leat_verifier *v, const struct bpf_insn *insn, stru
 		return leat_verify_refuse(v, v->state->pc, regs, "32-bit arithmetic on a pointer");
 	if (code == BPF_ADD && leat_vpointer(dst) && leat_vpointer(src))
 		return leat_verify_refuse(v, v->state->pc, regs, "two pointers cannot be added");
+	leat_verify_need_numbers(v, regs);
 	if (code == BPF_ADD)
 		return leat_vpointer(&was) ? move_pointer(v, regs, &was, src, false, dst)
 					   : move_pointer(v, regs, src, &was, false, dst);

@@ -257,6 +257,8 @@ static int check_args(struct leat_verifier *v, struct call *call)
 		if (leat_vframe(v)->reg[number].kind == LEAT_KIND_UNSET)
 			return leat_verify_refuse(v, v->state->pc, 1u << number, "argument %u of %s is not set", number,
 						  call->helper->name);
+		if (kind != LEAT_BPF_ARG_ANY) /* a size, or 0 in place of memory */
+			leat_verify_need_numbers(v, 1u << number);
 		err = check_arg[kind](v, number, call);
 		if (err)
 			return err;

@@ -185,6 +185,7 @@ static void learn_end(struct leat_verifier *v, const struct leat_vreg *ptr, cons
 	/* the address must not have gone round: it is compared as a number */
 	if (!ends(ptr, end) || room <= 0 || room > LEAT_VERIFY_FAR || ptr->range.umax > LEAT_VERIFY_FAR)
 		return;
+	v->proof = proof.room;
 	leat_verify_each(v->state, learn_room, &proof);
 	if (!ptr->base && *all < proof.room)
 		*all = proof.room;
@@ -225,8 +226,10 @@ static bool learn_branch(struct leat_verifier *v, const struct bpf_insn *insn, c
 {
 	if (a->kind == LEAT_KIND_NUMBER && b->kind == LEAT_KIND_NUMBER)
 		return learn_numbers(v, insn, a, b, taken);
+	v->proof = 0;
 	if (!leat_insn_is32(insn))
 		learn_pointers(v, insn, a, b, taken);
+	leat_verify_gives(v, (uint32_t)(insn - v->prog->insn), taken, v->proof);
 	return true;
 }
 
@@ -245,6 +248,8 @@ int leat_verify_jump(struct leat_verifier *v, int op, uint32_t *next, bool *ende
 		return 0;
 	if (leat_insn_row[op].form == LEAT_FORM_JMP_X)
 		b = frame->reg[insn->src_reg];
+	if (leat_vpointer(&a) && is_zero(&b)) /* which is 0 on another path, perhaps */
+		leat_verify_need_numbers(v, 1u << insn->dst_reg);
 	taken = decide(insn, &a, &b);
 	if (taken < 0) {
 		err = leat_verify_push(v, target);

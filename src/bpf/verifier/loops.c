@@ -22,8 +22,7 @@ struct search {
 	uint32_t n;
 };
 
-/** Where way @number out of @pc leads; false: there is no such way. */
-static bool way_out(const struct leat_verifier *v, uint32_t pc, unsigned int number, uint32_t *target)
+bool leat_verify_way(const struct leat_verifier *v, uint32_t pc, unsigned int number, uint32_t *target)
 {
 	int op = v->op[pc], form = leat_insn_row[op].form;
 	bool jumps = form >= LEAT_FORM_JA && form <= LEAT_FORM_JMP_X, always = form == LEAT_FORM_JA || form == LEAT_FORM_JA32;
@@ -58,7 +57,7 @@ static void search_from(struct search *s, uint32_t start)
 			continue;
 		}
 		s->taken[pc]++;
-		if (!way_out(s->v, pc, number, &target))
+		if (!leat_verify_way(s->v, pc, number, &target))
 			continue;
 		if (s->taken[target] == NOT_SEEN)
 			enter(s, target);
@@ -77,7 +76,7 @@ static uint64_t from_here(const struct leat_verifier *v, const uint64_t *longest
 	unsigned int i;
 
 	for (i = 0; i < 2; i++)
-		if (way_out(v, pc, i, &target) && longest[target] > most)
+		if (leat_verify_way(v, pc, i, &target) && longest[target] > most)
 			most = longest[target];
 	if (v->op[pc] == LEAT_OP_CALL_LOCAL)
 		callee = longest[pc + 1 + (uint32_t)v->prog->insn[pc].imm];
@@ -123,7 +122,6 @@ int leat_verify_measure(struct leat_verifier *v)
 	if (longest && below) {
 		v->prog->longest = has_loop(v) ? 0 : longest[0];
 		v->prog->stack = v->depth[0] + below[0];
-		v->prog->walked = v->walked;
 	}
 	good = longest && below;
 	leat_heap_free(longest);

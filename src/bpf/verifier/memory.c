@@ -108,9 +108,9 @@ static void expose(struct leat_verifier *v, uint32_t number)
 		frame->slot[__builtin_ctzll(left)].exposed |= leat_vpointer(&frame->slot[__builtin_ctzll(left)]);
 }
 
-static void settle(struct leat_bpf_aux *aux, bool guard, uint64_t needed, uint64_t keep_above)
+static void settle(struct leat_bpf_aux *aux, bool guard, bool stack, uint64_t needed, uint64_t keep_above)
 {
-	aux->keep = (aux->keep & needed) | keep_above;
+	aux->keep = stack ? (aux->keep & needed) | keep_above : 0;
 	aux->access |= aux->region != LEAT_BPF_REGION_NONE;
 	aux->proven = aux->reached && !guard && !aux->keep;
 }
@@ -123,7 +123,7 @@ void leat_verify_settle(struct leat_verifier *v)
 	for (pc = 0; pc < v->prog->n_insns; pc++)
 		any |= v->needed[pc];
 	for (pc = 0; pc < v->prog->n_insns; pc++)
-		settle(&v->prog->aux[pc], v->guard[pc], v->needed[v->func[pc]], v->keep_above[pc] & any);
+		settle(&v->prog->aux[pc], v->guard[pc], v->mark[pc] & LEAT_MARK_STACK, v->needed[v->func[pc]], v->keep_above[pc] & any);
 	for (pc = 0; pc < v->prog->n_insns; pc++)
 		if (v->func[pc] == pc)
 			v->prog->aux[pc].stack = v->depth[pc];
@@ -201,13 +201,15 @@ void leat_verify_use_stack(struct leat_verifier *v, const struct leat_vreg *reg,
 		*depth = (uint16_t)-pos;
 }
 
-bool leat_verify_inside(const struct leat_verifier *v, const struct leat_vreg *reg, int64_t off, uint64_t size)
+bool leat_verify_inside(struct leat_verifier *v, const struct leat_vreg *reg, int64_t off, uint64_t size)
 {
 	int64_t first = reg->value + off, low, high, room;
 
 	/* the unknown part is in the base's room already */
-	if (reg->kind == LEAT_KIND_PACKET || reg->kind == LEAT_KIND_META)
+	if (reg->kind == LEAT_KIND_PACKET || reg->kind == LEAT_KIND_META) {
+		leat_verify_need_room(v, first < 0 ? 0 : (uint64_t)first + size);
 		return first >= 0 && size <= reg->room && first <= (int64_t)(reg->room - size);
+	}
 	if (reg->range.smin < -REACH || reg->range.smax > REACH || size > REACH)
 		return false;
 	low = first + reg->range.smin;
@@ -317,6 +319,7 @@ static struct leat_vreg load_slot(struct leat_verifier *v, uint32_t number, uint
 	unsigned int slot = pos / 8, shift = pos % 8 * 8;
 	struct leat_vreg reg = frame->slot[slot];
 
+	leat_verify_need_slot(v, number, slot);
 	if (!(frame->spilled & UINT64_C(1) << slot) || pos % 8 + size > 8)
 		return leat_vloaded(size);
 	if (size < 8 && (!reg.known || leat_vpointer(&reg) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__))

@@ -68,6 +68,15 @@ static const struct sample samples[] = {
 	GUARDED(PACKET, "the packet was moved", PACKET, ADD64K(R2, 14), JMP64X(BPF_JGT, R2, R3, 6), MOV64X(R6, R1),
 		MOV64K(R2, 0), HELPER(BPF_FUNC_xdp_adjust_head), MOV64X(R1, R6), LDX(BPF_W, R5, R1, 0),
 		LDX(BPF_B, R0, R5, 0), END),
+	PROVEN(PACKET, "a pointer, or 0", PACKET, UNKNOWN(R5), MOV64K(R6, 0), MOV64X(R4, R2), ADD64K(R4, 8),
+	       JMP64X(BPF_JGT, R4, R3, 1), MOV64X(R6, R2), JMP64K(BPF_JGT, R5, 3, 1), MOV64K(R0, 0),
+	       JMP64K(BPF_JEQ, R6, 0, 1), LDX(BPF_DW, R0, R6, 0), END),
+	PROVEN(PACKET, "two headers of different length", PACKET, UNKNOWN(R5), MOV64X(R4, R2), ADD64K(R4, 14),
+	       JMP64K(BPF_JGT, R5, 3, 1), ADD64K(R4, 4), MOV64X(R5, R4), ADD64K(R5, 8), JMP64X(BPF_JGT, R5, R3, 1),
+	       LDX(BPF_DW, R0, R4, 0), END),
+	GUARDED(PACKET, "two headers, compared before they are one", PACKET, UNKNOWN(R5), MOV64X(R4, R2), ADD64K(R4, 14),
+		MOV64X(R6, R4), ADD64K(R6, 8), JMP64X(BPF_JGT, R6, R3, 3), JMP64K(BPF_JGT, R5, 3, 1), ADD64K(R4, 4),
+		LDX(BPF_DW, R0, R4, 0), END),
 	PROVEN(PACKET, "through the stack", PACKET, STX(BPF_DW, R10, -8, R2), ADD64K(R2, 14),
 	       JMP64X(BPF_JGT, R2, R3, 2), LDX(BPF_DW, R5, R10, -8), LDX(BPF_B, R0, R5, 13), END),
 	PROVEN(PACKET, "a header of unknown length", PACKET, UNKNOWN(R5), ALU64K(BPF_AND, R5, 60), ADD64X(R2, R5),
@@ -114,6 +123,24 @@ static const struct sample samples[] = {
 	       ADD64X(R0, R2), MOV64K(R2, 1), ATOMIC(BPF_W, BPF_ADD, R0, 0, R2), END),
 	PROVEN(MAP, "a byte swap of 16 bits, divided", LOOKUP, UNKNOWN(R2), INSN(BPF_ALU | BPF_END | BPF_X, R2, 0, 0, 16),
 	       ALU64K(BPF_RSH, R2, 12), ADD64X(R0, R2), LDX(BPF_B, R0, R0, 0), END),
+	PROVEN(MAP, "an index of two paths", LOOKUP, UNKNOWN(R2), MOV64K(R3, 3), JMP64K(BPF_JGT, R2, 7, 1), MOV64K(R3, 9),
+	       ADD64X(R0, R3), LDX(BPF_W, R0, R0, 0), END),
+	GUARDED(MAP, "an index of two paths, one too far", LOOKUP, UNKNOWN(R2), MOV64K(R3, 3), JMP64K(BPF_JGT, R2, 13, 1),
+		MOV64X(R3, R2), ADD64X(R0, R3), LDX(BPF_W, R0, R0, 0), END),
+	PROVEN(MAP, "paths that must be kept apart", LOOKUP, UNKNOWN(R2), MOV64K(R3, 12), MOV64K(R4, 0),
+	       JMP64K(BPF_JGT, R2, 7, 2), MOV64K(R3, 0), MOV64K(R4, 12), ADD64X(R0, R3), ADD64X(R0, R4),
+	       LDX(BPF_W, R0, R0, 0), END),
+	PROVEN(MAP, "a number that decides a jump", LOOKUP, UNKNOWN(R2), MOV64K(R3, 1), MOV64X(R4, R2),
+	       JMP64K(BPF_JGT, R2, 12, 1), MOV64K(R3, 2), JMP64K(BPF_JNE, R3, 2, 2), ADD64X(R0, R2), LDX(BPF_W, R0, R0, 0),
+	       END),
+	PROVEN(MAP, "an index kept on the stack", LOOKUP, UNKNOWN(R2), ALU64K(BPF_AND, R2, 7), STX(BPF_DW, R10, -16, R2),
+	       UNKNOWN(R3), JMP64K(BPF_JGT, R3, 7, 1), MOV64K(R3, 1), LDX(BPF_DW, R4, R10, -16), ADD64X(R0, R4),
+	       LDX(BPF_W, R0, R0, 0), END),
+	PROVEN(MAP, "an index that counts up to 15", LOOKUP, MOV64K(R2, 0), MOV64X(R3, R0), ADD64X(R3, R2),
+	       LDX(BPF_B, R4, R3, 0), ADD64K(R2, 1), JMP64K(BPF_JNE, R2, 16, -5), END),
+	GUARDED(MAP, "an index that counts up to what is not known", LOOKUP, UNKNOWN(R5), MOV64K(R2, 0), MOV64X(R3, R0),
+		ADD64X(R3, R2), LDX(BPF_B, R4, R3, 0), ADD64K(R2, 1), JMP64K(BPF_JGT, R2, 12, 1),
+		JMP64X(BPF_JGT, R5, R2, -6), ADD64X(R0, R2), LDX(BPF_W, R4, R0, 0), END),
 	PROVEN(MAP, "modulo", LOOKUP, UNKNOWN(R2), ALU64K(BPF_MOD, R2, 16), ADD64X(R0, R2), LDX(BPF_B, R0, R0, 0), END),
 	GUARDED(MAP, "modulo by what may be 0", LOOKUP, UNKNOWN(R2), LDX(BPF_W, R3, R1, 16), ALU64K(BPF_AND, R3, 15),
 		ALU64X(BPF_MOD, R2, R3), ADD64X(R0, R2), LDX(BPF_B, R0, R0, 0), END),
@@ -220,12 +247,45 @@ static void backward_jumps_alone_are_no_loops(void **state)
 	test_bpf_end(&t);
 }
 
+/** What no proof needs does not make paths differ: sums, and how much is there of the packet beyond what is read. */
+static void sums_do_not_multiply_paths(void **state)
+{
+	enum { STAGES = 60 };
+	struct bpf_insn insns[7 * STAGES + 16] = {
+		PACKET, MOV64X(R4, R2), ADD64K(R4, 14), JMP64X(BPF_JGT, R4, R3, 7 * STAGES + 1), MOV64K(R0, 0),
+	};
+	uint32_t n = 6, i;
+	struct test_bpf t;
+
+	(void)state;
+	for (i = 0; i < STAGES; i++) {
+		const struct bpf_insn stage[] = { LDX(BPF_B, R5, R2, (int)(i % 14)), MOV64X(R4, R2), ADD64K(R4, 15 + (int)i),
+						  JMP64X(BPF_JGT, R4, R3, 2), LDX(BPF_B, R4, R2, 14 + (int)i),
+						  ADD64X(R0, R4), ADD64K(R0, (int)i) };
+
+		memcpy(&insns[n], stage, sizeof(stage));
+		n += COUNT(stage);
+	}
+	insns[n++] = (struct bpf_insn)MOV64K(R0, 2);
+	insns[n++] = (struct bpf_insn)EXIT;
+	insns[n++] = (struct bpf_insn)MOV64K(R0, 2);
+	insns[n++] = (struct bpf_insn)EXIT;
+	insns[4].off = (__s16)(n - 2 - 5);
+	assert_int_equal(test_bpf_begin(&t, 1000), 0);
+	assert_int_equal(test_bpf_verify(&t, insns, n), 0);
+	for (i = 0; i < n; i++)
+		assert_true(t.prog[0].aux[i].proven || !t.prog[0].aux[i].access);
+	assert_in_range(t.prog[0].walked, n, 5 * n + 1000);
+	test_bpf_end(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(accesses_are_proven_or_not),
 		cmocka_unit_test(impossible_ways_are_not_gone),
 		cmocka_unit_test(backward_jumps_alone_are_no_loops),
+		cmocka_unit_test(sums_do_not_multiply_paths),
 	};
 
 	return cmocka_run_group_tests_name("proof", tests, NULL, NULL);

@@ -144,6 +144,19 @@ bool leat_range_covers(const struct leat_range *a, const struct leat_range *b)
 	       !(b->mask & ~a->mask) && !((a->value ^ b->value) & ~a->mask);
 }
 
+struct leat_range leat_range_union(const struct leat_range *a, const struct leat_range *b)
+{
+	struct leat_range r = *a;
+
+	r.umin = b->umin < r.umin ? b->umin : r.umin;
+	r.umax = b->umax > r.umax ? b->umax : r.umax;
+	r.smin = b->smin < r.smin ? b->smin : r.smin;
+	r.smax = b->smax > r.smax ? b->smax : r.smax;
+	r.mask |= b->mask | (a->value ^ b->value);
+	r.value &= ~r.mask;
+	return r;
+}
+
 bool leat_range_has(const struct leat_range *r, uint64_t number, unsigned int width)
 {
 	return number >= r->umin && number <= r->umax && sign(number, width) >= r->smin &&

@@ -32,6 +32,8 @@ static inline bool leat_range_is_const(const struct leat_range *r)
 bool leat_range_equal(const struct leat_range *a, const struct leat_range *b);
 /** Whether every number of @b is one of @a. False may be said where it is so all the same. */
 bool leat_range_covers(const struct leat_range *a, const struct leat_range *b);
+/** A set that has every number of both, and as few others as can be said. */
+struct leat_range leat_range_union(const struct leat_range *a, const struct leat_range *b);
 bool leat_range_has(const struct leat_range *r, uint64_t number, unsigned int width);
 
 /** Arithmetic of operation @code (BPF_ADD .. BPF_ARSH, BPF_DIV and BPF_MOD unsigned) as RFC 9669, 4.1 has it. */

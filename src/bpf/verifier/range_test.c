@@ -243,6 +243,24 @@ static void learning_only_narrows(void **state)
 	}
 }
 
+static void a_union_has_both(void **state)
+{
+	struct leat_range r;
+	unsigned int i, k;
+	uint64_t x;
+
+	(void)state;
+	for (i = 0; i < sets.n; i++) {
+		for (k = 0; k < sets.n; k++) {
+			r = leat_range_union(&sets.set[i], &sets.set[k]);
+			assert_true(leat_range_covers(&r, &sets.set[i]) && leat_range_covers(&r, &sets.set[k]));
+			for (x = 0; x < NUMBERS; x++)
+				assert_true(leat_range_has(&r, x, SMALL) || (!leat_range_has(&sets.set[i], x, SMALL) &&
+									      !leat_range_has(&sets.set[k], x, SMALL)));
+		}
+	}
+}
+
 static void covering_means_having_all(void **state)
 {
 	unsigned int i, k;
@@ -426,6 +444,7 @@ int main(void)
 		cmocka_unit_test(comparisons_lose_no_number),
 		cmocka_unit_test(learning_only_narrows),
 		cmocka_unit_test(covering_means_having_all),
+		cmocka_unit_test(a_union_has_both),
 		cmocka_unit_test(widths_change_without_loss),
 		cmocka_unit_test(what_is_learned_of_the_low_part_holds),
 		cmocka_unit_test(larger_words_at_random),

@@ -79,6 +79,8 @@ int leat_verify_refuse(struct leat_verifier *v, uint32_t pc, unsigned int regs, 
 	va_list args;
 	int n;
 
+	if (v->state && regs)
+		leat_verify_need_numbers(v, regs); /* one was something else, perhaps, before it was forgotten */
 	va_start(args, fmt);
 	n = vsnprintf(text.buf, sizeof(text.buf), fmt, args);
 	va_end(args);

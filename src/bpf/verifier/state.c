@@ -14,7 +14,10 @@
  * instructions were walked) it is therefore widened: when LEAT_VERIFY_WIDEN states that are the same but for
  * what is known of numbers were remembered for an instruction, what differs is forgotten; then the walk meets itself.
  * When LEAT_VERIFY_WIDEN_MORE are the same but for numbers and places of pointers, those are forgotten, too: that costs
- * proofs.
+ * proofs. Walks that are there to be quick (demand.c) do so after a few turns.
+ *
+ * Where paths meet and no loop begins, such a walk may also go on with what can be said of both: ranges of numbers and of
+ * pointers' places that hold either.
  */
 #include "bpf/verifier/verifier.h"
 
@@ -164,7 +167,6 @@ static struct leat_vseen *picture(struct leat_verifier *v)
 	seen->n_frames = v->state->n_frames;
 	seen->n_refs = v->state->n_refs;
 	seen->n_regs = n;
-	memcpy(seen->room, v->state->room, sizeof(seen->room));
 	v->compared += n / 4;
 	for (i = 0; i < seen->n_frames; i++) {
 		seen->call[i] = v->state->frame[i].call;
@@ -174,6 +176,8 @@ static struct leat_vseen *picture(struct leat_verifier *v)
 		seen->reg[i] = *reg;
 		seen->reg[i].id = rename_id(&names, reg->id);
 		seen->reg[i].base = rename_id(&names, reg->base);
+		if (reg->kind == LEAT_KIND_CTX) /* else nobody can ask for the packet again */
+			memcpy(seen->room, v->state->room, sizeof(seen->room));
 	}
 	for (i = 0; i < seen->n_refs; i++)
 		seen->ref[i] = rename_id(&names, v->state->ref[i]);
@@ -208,11 +212,16 @@ static bool reg_covers(const struct leat_vreg *old, const struct leat_vreg *new)
 	       leat_range_covers(&old->range, &new->range);
 }
 
-/** Also: what is there of the packet in @a is there in @b. */
 static bool same_place(const struct leat_vseen *a, const struct leat_vseen *b)
 {
 	return a->n_frames == b->n_frames && a->n_refs == b->n_refs && !memcmp(a->call, b->call, sizeof(a->call)) &&
-	       !memcmp(a->ref, b->ref, sizeof(a->ref)) && a->room[0] <= b->room[0] && a->room[1] <= b->room[1];
+	       !memcmp(a->ref, b->ref, sizeof(a->ref));
+}
+
+/** Whether what is there of the packet in @a is there in @b. */
+static bool room_covers(const struct leat_vseen *a, const struct leat_vseen *b)
+{
+	return a->room[0] <= b->room[0] && a->room[1] <= b->room[1];
 }
 
 /** Registers of a frame in a picture: what is left when its slots are taken away. */
@@ -244,7 +253,7 @@ static bool covers(struct leat_verifier *v, const struct leat_vseen *old, const 
 	const struct leat_vreg *a = old->reg, *b = new->reg;
 	uint32_t frame, n;
 
-	if (!same_place(old, new))
+	if (!same_place(old, new) || !room_covers(old, new))
 		return false;
 	for (frame = 0; frame < new->n_frames; frame++) {
 		if (old->spilled[frame] & ~new->spilled[frame])
@@ -313,6 +322,75 @@ static void forget(struct leat_verifier *v, struct leat_vreg *reg, const struct 
 	}
 }
 
+static bool in_packet(const struct leat_vreg *reg)
+{
+	return reg->kind == LEAT_KIND_PACKET || reg->kind == LEAT_KIND_META;
+}
+
+/** Whether merge() can make one of the two, which are of the same kind. */
+static bool can_merge(const struct leat_vreg *a, const struct leat_vreg *b)
+{
+	return in_packet(a) || a->kind == LEAT_KIND_VALUE || same_pointer(a, b);
+}
+
+/** How far from where its region begins a pointer may be. */
+static struct leat_range distance(const struct leat_vreg *reg)
+{
+	return leat_range_op(BPF_ADD, reg->range, leat_range_const((uint64_t)reg->value, 64), 64);
+}
+
+/** Bytes of the packet that are there for certain from @reg itself on. */
+static uint32_t ahead(const struct leat_vreg *reg)
+{
+	return reg->value >= 0 && reg->value < reg->room ? reg->room - (uint32_t)reg->value : 0;
+}
+
+/** @now, in a picture, and @old point to different places: what can be said of both, for @reg. */
+static void merge_pointer(struct leat_verifier *v, struct leat_vreg *reg, const struct leat_vreg *now,
+			  const struct leat_vreg *old)
+{
+	struct leat_range a = distance(now), b = distance(old);
+
+	reg->known = false;
+	reg->value = 0;
+	reg->range = leat_range_union(&a, &b);
+	if (!in_packet(reg))
+		return;
+	reg->base = ++v->next_id;
+	reg->room = ahead(now) < ahead(old) ? ahead(now) : ahead(old);
+}
+
+static void merge(struct leat_verifier *v, struct leat_vreg *reg, const struct leat_vreg *now,
+		  const struct leat_vreg *old)
+{
+	bool exposed = now->exposed | old->exposed;
+
+	if (reg->kind == LEAT_KIND_NUMBER) {
+		if (!number_covers(now, old))
+			*reg = leat_vrange(leat_range_union(&now->range, &old->range));
+	} else if (!same_pointer(now, old)) {
+		merge_pointer(v, reg, now, old);
+	} else if (in_packet(reg) && reg->room > old->room) {
+		reg->room = old->room;
+	}
+	reg->exposed = exposed;
+}
+
+/** Where we are, of which @now is the picture, becomes what can be said of @seen, too. */
+static void merge_values(struct leat_verifier *v, const struct leat_vseen *now, const struct leat_vseen *seen)
+{
+	struct cursor c = { .v = v, .state = v->state };
+	struct leat_vreg *reg;
+	unsigned int slot = 0;
+	uint32_t i;
+
+	for (i = 0; (reg = next_reg(&c, &slot)); i++)
+		merge(v, reg, &now->reg[i], &seen->reg[i]);
+	for (i = 0; i < 2; i++)
+		if (v->state->room[i] > seen->room[i])
+			v->state->room[i] = seen->room[i];
+}
+
 /** Forgets the values that @seen does not share with where we are. */
 static void forget_values(struct leat_verifier *v, const struct leat_vseen *seen)
 {
@@ -374,6 +452,30 @@ static struct leat_vseen *find_cover(struct leat_verifier *v, const struct leat_
 	return NULL;
 }
 
+/** Whether paths that meet here become one: not where a loop begins, lest a turn never differ from the last. */
+static bool merges(const struct leat_verifier *v)
+{
+	return v->precision == LEAT_VERIFY_MERGED && !(v->mark[v->state->pc] & LEAT_MARK_LOOP);
+}
+
+/** The last one remembered that this one can be merged with. */
+static struct leat_vseen *find_mate(struct leat_verifier *v, const struct leat_vseen *now)
+{
+	struct leat_vseen *seen;
+	bool pointers;
+	uint32_t i;
+
+	for (seen = v->seen[v->state->pc]; seen; seen = seen->next) {
+		if (!same_shape(v, seen, now, &pointers))
+			continue;
+		for (i = 0; i < now->n_regs && can_merge(&now->reg[i], &seen->reg[i]); i++)
+			;
+		if (i == now->n_regs)
+			return seen;
+	}
+	return NULL;
+}
+
 /** The state like this one that was remembered last, when there are many of that kind. */
 static struct leat_vseen *crowd(struct leat_verifier *v, const struct leat_vseen *now)
 {
@@ -383,32 +485,46 @@ static struct leat_vseen *crowd(struct leat_verifier *v, const struct leat_vseen
 
 	if (!(v->mark[v->state->pc] & LEAT_MARK_LOOP) && v->walked < LEAT_VERIFY_HASTE)
 		return NULL;
-
 	for (seen = v->seen[v->state->pc]; seen; seen = seen->next) {
-		if (!same_shape(v, seen, now, &pointers))
+		if (!same_shape(v, seen, now, &pointers) || !room_covers(seen, now))
 			continue;
 		if (!n++)
 			last = seen;
 		if (pointers && !alike++)
 			last_alike = seen;
 	}
+	if (v->precision <= LEAT_VERIFY_MERGED)
+		return alike >= LEAT_VERIFY_WIDEN_SOON ? last_alike : n >= LEAT_VERIFY_WIDEN_SOON ? last : NULL;
 	return n >= LEAT_VERIFY_WIDEN_MORE ? last : alike >= LEAT_VERIFY_WIDEN ? last_alike : NULL;
+}
+
+/** Makes the state like others that were remembered, if there is reason to. Whether it is another one now. */
+static bool adapt(struct leat_verifier *v, const struct leat_vseen *now)
+{
+	struct leat_vseen *like = merges(v) ? find_mate(v, now) : crowd(v, now);
+
+	if (!like)
+		return false;
+	if (merges(v))
+		merge_values(v, now, like);
+	else
+		forget_values(v, like);
+	leat_verify_each(v->state, let_go, NULL);
+	return true;
 }
 
 int leat_verify_covered(struct leat_verifier *v, bool *covered)
 {
-	struct leat_vseen *now, *like;
+	struct leat_vseen *now;
 
-	if (v->compared > LEAT_VERIFY_COMPARED)
+	if (v->compared > (v->precision == LEAT_VERIFY_ALL ? LEAT_VERIFY_COMPARED : LEAT_VERIFY_COMPARED / 16))
 		return refuse_ways(v);
+	leat_verify_forget_unneeded(v);
 	now = picture(v);
 	if (!now)
 		return -ENOMEM;
 	*covered = find_cover(v, now) != NULL;
-	like = *covered ? NULL : crowd(v, now);
-	if (like) {
-		forget_values(v, like);
-		leat_verify_each(v->state, let_go, NULL);
+	if (!*covered && adapt(v, now)) {
 		leat_heap_free(now);
 		now = picture(v);
 		if (!now)

@@ -5,7 +5,8 @@
  * Theory of operation. The structure is checked first (structure.c). Then the program is walked along every
  * path, with the kind of what each register and each spilled slot holds: the walk takes one way at a branch and puts
  * the state aside for the other. Where paths meet (jump targets, functions, calls with callbacks) a state that an
- * earlier one covers is not followed again (state.c).
+ * earlier one covers is not followed again (state.c). The first walks forget what proofs do not need; the last, which
+ * few programs come to, forgets nothing (demand.c).
  *
  * What is always proven: registers are set before they are read; the context, maps, records and functions are what they are
  * taken for and cannot be forged; records are released once; packet pointers are not used after the packet was moved.
@@ -108,11 +109,10 @@ static int walk_path(struct leat_verifier *v)
 			err = leat_verify_covered(v, &ended);
 		if (err || ended)
 			return err;
-		if (++v->walked > LEAT_VERIFY_BUDGET)
+		if (++v->walked > v->budget)
 			return leat_verify_refuse(v, v->state->pc, 0,
 						  "the program is too complex: after %u instructions not all its "
-						  "paths were walked",
-						  LEAT_VERIFY_BUDGET);
+						  "paths were walked", v->budget);
 		err = step(v, &next, &ended);
 		if (!err)
 			v->state->pc = next;
@@ -166,6 +166,8 @@ static void release_all(struct leat_verifier *v)
 	leat_heap_free(v->mark);
 	leat_heap_free(v->guard);
 	leat_heap_free(v->live);
+	leat_heap_free(v->lesson);
+	leat_heap_free(v->demand);
 	leat_heap_free(v->func);
 	leat_heap_free(v->order);
 	leat_heap_free(v->depth);
@@ -179,27 +181,137 @@ static void release_all(struct leat_verifier *v)
 
 static int allocate(struct leat_verifier *v)
 {
-	size_t n = v->prog->n_insns, i;
+	size_t n = v->prog->n_insns;
 
 	v->op = leat_heap_zalloc(n * sizeof(*v->op));
 	v->mark = leat_heap_zalloc(n * sizeof(*v->mark));
 	v->guard = leat_heap_zalloc(n);
 	v->live = leat_heap_zalloc(n * sizeof(*v->live));
+	v->lesson = leat_heap_zalloc(n * sizeof(*v->lesson));
+	v->demand = leat_heap_zalloc(n * sizeof(*v->demand));
 	v->func = leat_heap_zalloc(n * sizeof(*v->func));
 	v->depth = leat_heap_zalloc(n * sizeof(*v->depth));
 	v->needed = leat_heap_zalloc(n * sizeof(*v->needed));
 	v->keep_above = leat_heap_zalloc(n * sizeof(*v->keep_above));
 	v->seen = leat_heap_zalloc(n * sizeof(struct leat_vseen *));
-	v->n_seen = leat_heap_zalloc(n);
+	v->n_seen = leat_heap_zalloc(n * sizeof(*v->n_seen));
 	v->pending = leat_heap_zalloc(LEAT_VERIFY_PENDING * sizeof(struct leat_vstate *));
 	if (!v->prog->aux)
 		v->prog->aux = leat_heap_zalloc(n * sizeof(*v->prog->aux));
-	if (!v->op || !v->mark || !v->guard || !v->live || !v->func || !v->depth || !v->needed || !v->keep_above || !v->seen ||
-	    !v->n_seen || !v->pending || !v->prog->aux)
+	if (!v->op || !v->mark || !v->guard || !v->live || !v->lesson || !v->demand || !v->func || !v->depth || !v->needed ||
+	    !v->keep_above || !v->seen || !v->n_seen || !v->pending || !v->prog->aux)
 		return -ENOMEM;
-	for (i = 0; i < n; i++)
+	v->state = leat_heap_zalloc(sizeof(*v->state));
+	return v->state ? 0 : -ENOMEM;
+}
+
+/* ---- walks of different precision ---- */
+
+/** Takes back what an earlier walk has found. */
+static void clean(struct leat_verifier *v)
+{
+	size_t n = v->prog->n_insns, i;
+
+	while (v->n_pending)
+		leat_heap_free(v->pending[--v->n_pending]);
+	for (i = 0; i < n; i++) {
 		v->prog->aux[i] = (struct leat_bpf_aux){ .map = -1 };
-	return 0;
+		v->mark[i] &= LEAT_MARKS_OF_STRUCTURE;
+	}
+	memset(v->guard, 0, n);
+	memset(v->depth, 0, n * sizeof(*v->depth));
+	memset(v->needed, 0, n * sizeof(*v->needed));
+	memset(v->keep_above, 0, n * sizeof(*v->keep_above));
+	v->walked = 0;
+	v->compared = 0;
+	v->prog->writes_packet = false;
+}
+
+/** What a walk came to. */
+struct outcome {
+	int err;
+	uint32_t guards;
+};
+
+static uint32_t budget(const struct leat_verifier *v, enum leat_precision precision)
+{
+	uint32_t n = v->prog->n_insns;
+
+	switch (precision) {
+	case LEAT_VERIFY_COARSE: /* it is there to learn */
+		return LEAT_VERIFY_TRY + n;
+	case LEAT_VERIFY_MERGED:
+		return LEAT_VERIFY_TRY + 8 * n;
+	case LEAT_VERIFY_DEMANDED:
+		return LEAT_VERIFY_TRY * 20 + 32 * n;
+	default:
+		return LEAT_VERIFY_BUDGET;
+	}
+}
+
+static struct outcome attempt(struct leat_verifier *v, enum leat_precision precision)
+{
+	struct outcome outcome = { .guards = 0 };
+	uint32_t n = v->prog->n_insns, pc;
+
+	clean(v);
+	v->precision = precision;
+	v->budget = budget(v, precision);
+	v->learned = false;
+	if (precision == LEAT_VERIFY_MERGED || precision == LEAT_VERIFY_DEMANDED)
+		leat_verify_find_demand(v);
+	outcome.err = walk(v);
+	for (pc = 0; pc < n; pc++)
+		outcome.guards += v->guard[pc];
+	v->prog->walked += v->walked;
+	return outcome;
+}
+
+/** Whether no other walk can do better. */
+static bool ends_it(const struct outcome *outcome)
+{
+	return outcome->err == -ENOMEM || (!outcome->err && !outcome->guards);
+}
+
+/**
+ * Walks with as little precision as it takes to prove everything. Where that cannot be done, the walk counts that left
+ * the least unproven; when all refuse, what the most precise one says.
+ */
+static int walk_well(struct leat_verifier *v)
+{
+	enum leat_precision now = LEAT_VERIFY_COARSE, best = LEAT_VERIFY_ALL;
+	struct outcome outcome = attempt(v, now), least = { .err = -EINVAL };
+	unsigned int tries = 0;
+
+	while (!ends_it(&outcome) && now < LEAT_VERIFY_ALL) {
+		if (now != LEAT_VERIFY_MERGED || !v->learned || tries++ == LEAT_VERIFY_TRIES)
+			now++;
+		outcome = attempt(v, now);
+		if (now == LEAT_VERIFY_COARSE || outcome.err)
+			continue;
+		if (least.err || outcome.guards <= least.guards) {
+			least = outcome;
+			best = now;
+		}
+	}
+	return least.err || ends_it(&outcome) || best == now ? outcome.err : attempt(v, best).err;
+}
+
+/** walk_well() with a diag for each; only what the last one says is said. */
+static int walk_quietly(struct leat_verifier *v)
+{
+	struct leat_diag *said = v->diag;
+	const struct leat_diag_entry *last;
+	int err;
+
+	v->diag = leat_diag_create();
+	err = v->diag ? walk_well(v) : -ENOMEM;
+	last = err && v->diag ? leat_diag_get(v->diag, leat_diag_count(v->diag) - 1) : NULL;
+	if (last)
+		leat_diag_add(said, "%s", last->message);
+	leat_diag_destroy(v->diag);
+	v->diag = said;
+	return err;
 }
 
 int leat_bpf_verify(struct leat_bpf_prog *prog, struct leat_diag *diag)
@@ -208,6 +320,7 @@ int leat_bpf_verify(struct leat_bpf_prog *prog, struct leat_diag *diag)
 	int err;
 
 	prog->writes_packet = false;
+	prog->walked = 0;
 	if (!prog->n_insns) {
 		leat_diag_add(diag, "%s: the program is empty", prog->name);
 		return -EINVAL;
@@ -215,10 +328,8 @@ int leat_bpf_verify(struct leat_bpf_prog *prog, struct leat_diag *diag)
 	err = allocate(&v);
 	if (!err)
 		err = leat_verify_structure(&v);
-	if (!err) {
-		v.state = leat_heap_zalloc(sizeof(*v.state));
-		err = v.state ? walk(&v) : -ENOMEM;
-	}
+	if (!err)
+		err = walk_quietly(&v);
 	if (!err)
 		leat_verify_settle(&v);
 	if (!err)

@@ -11,11 +11,14 @@
 #include "bpf/verifier/range.h"
 
 #define LEAT_VERIFY_BUDGET 1000000u     /* instructions walked */
+#define LEAT_VERIFY_TRY 500u            /* ... at least, by a walk that forgets */
+#define LEAT_VERIFY_TRIES 6u            /* such walks */
 #define LEAT_VERIFY_HASTE 100000u       /* ... after which proofs are given up to come to an end */
 #define LEAT_VERIFY_PENDING 8192u       /* branches still to be followed */
-#define LEAT_VERIFY_SEEN 128u           /* states remembered for one instruction */
-#define LEAT_VERIFY_WIDEN 16u           /* states alike but for numbers after which those that differ are forgotten */
-#define LEAT_VERIFY_WIDEN_MORE 64u      /* ... but for numbers and places of pointers after which those are, too */
+#define LEAT_VERIFY_SEEN 256u           /* states remembered for one instruction */
+#define LEAT_VERIFY_WIDEN 200u          /* states alike but for numbers after which those that differ are forgotten */
+#define LEAT_VERIFY_WIDEN_SOON 4u       /* ... or of both, by a walk that forgets */
+#define LEAT_VERIFY_WIDEN_MORE 240u     /* ... but for numbers and places of pointers after which those are, too */
 #define LEAT_VERIFY_MEMORY (256u << 20) /* bytes for remembered states */
 #define LEAT_VERIFY_COMPARED (1u << 26) /* registers and slots looked at in them: a second or two */
 #define LEAT_VERIFY_FAR 0xffff          /* a packet pointer that may lie further on proves nothing */
@@ -98,7 +101,32 @@ struct leat_vseen {
 #define LEAT_MARK_OTHER 0x20u  /* ... something else */
 #define LEAT_MARK_MAP 0x80u    /* a helper was seen to be called with a map */
 #define LEAT_MARK_LOOP 0x100u  /* a loop comes back to here */
+#define LEAT_MARKS_OF_STRUCTURE (LEAT_MARK_SECOND | LEAT_MARK_TARGET | LEAT_MARK_FUNC | LEAT_MARK_LOOP)
 #define LEAT_MARK_BLUNT 0x40u /* a write that may reach the stack on one path and not on another: numbers are dropped */
+
+/** How much is known of numbers where paths meet: demand.c. */
+enum leat_precision {
+	LEAT_VERIFY_COARSE,   /* nothing but zeros */
+	LEAT_VERIFY_MERGED,   /* what proofs need, of all paths that met there together */
+	LEAT_VERIFY_DEMANDED, /* what proofs need */
+	LEAT_VERIFY_ALL
+};
+
+/** What proofs need from an instruction on. */
+struct leat_demand {
+	uint16_t regs;  /* numbers in registers */
+	uint32_t room;  /* bytes of packet that must be known to be there already */
+	uint64_t slots; /* numbers on the stack */
+	uint64_t read;  /* slots whose pointers are read */
+};
+
+/** What walks saw an instruction need, and give. */
+struct leat_lesson {
+	uint16_t regs;     /* numbers in registers */
+	uint32_t room;     /* bytes of packet, from where a pointer's base is */
+	uint64_t read;     /* slots of the function's own frame, by another pointer than r10 */
+	uint32_t gives[2]; /* a jump, not taken and taken: bytes that are known to be there, then; on every path */
+};
 
 struct leat_verifier {
 	struct leat_bpf_prog *prog;
@@ -107,6 +135,11 @@ struct leat_verifier {
 	uint16_t *mark;  /* LEAT_MARK_* */
 	uint8_t *guard;  /* an access was not proven on some path */
 	uint16_t *live;  /* registers that are read before they are written, from each instruction on */
+	struct leat_lesson *lesson; /* of each instruction */
+	bool learned;               /* there is something new in them */
+	bool lends;                 /* a function reads slots of one that called it */
+	struct leat_demand *demand; /* by instruction */
+	enum leat_precision precision;
 	uint32_t *func;  /* first instruction of the function it is in */
 	uint32_t *order; /* n_order instructions, each after those that it leads to (loops apart) */
 	uint32_t n_order;
@@ -114,13 +147,14 @@ struct leat_verifier {
 	uint64_t *needed; /* ... slots that were exposed and are read all the same */
 	uint64_t *keep_above; /* by write: slots of callers' frames that held pointers; aux.keep: of its own frame */
 	struct leat_vseen **seen;
-	uint8_t *n_seen;
+	uint16_t *n_seen;
 	size_t memory;
 	struct leat_vstate **pending;
 	uint32_t n_pending;
-	uint32_t walked;
+	uint32_t walked, budget; /* by this walk; at most */
 	uint64_t compared;
 	uint32_t next_id;
+	uint32_t proof;            /* bytes of packet that the jump at hand has proven */
 	bool again;                /* something was learned that the walk should have known before */
 	struct leat_vstate *state; /* where we are */
 };
@@ -191,6 +225,8 @@ int leat_verify_tail_stack(struct leat_verifier *v);
 
 /** Marks where loops begin (LEAT_MARK_LOOP). */
 int leat_verify_loops(struct leat_verifier *v);
+/** Where instruction @pc may lead to within its function, @number 0 or 1; false: not that way. */
+bool leat_verify_way(const struct leat_verifier *v, uint32_t pc, unsigned int number, uint32_t *target);
 /** After the walk: how long paths and how deep stacks can be. */
 int leat_verify_measure(struct leat_verifier *v);
 
@@ -204,6 +240,21 @@ void leat_verify_forget_seen(struct leat_verifier *v);
 /** Calls @fn on every register and every spilled slot of the state; slots that became unknown numbers are let go. */
 void leat_verify_each(struct leat_vstate *state, void (*fn)(struct leat_vreg *reg, void *arg), void *arg);
 void leat_verify_set_slot(struct leat_vframe *frame, unsigned int slot, const struct leat_vreg *reg);
+
+/* ---- demand.c ---- */
+
+/** Notes that this instruction needs the numbers in @regs (a mask; pointers do not count). */
+void leat_verify_need_numbers(struct leat_verifier *v, unsigned int regs);
+/** Notes that it reads slot @slot of frame @number. */
+void leat_verify_need_slot(struct leat_verifier *v, uint32_t number, unsigned int slot);
+/** Notes that it needs @room bytes of packet after its pointer's base. */
+void leat_verify_need_room(struct leat_verifier *v, uint64_t room);
+/** Notes that the jump at @pc, taken or not, says that there are @room bytes; 0: it does not. */
+void leat_verify_gives(struct leat_verifier *v, uint32_t pc, bool taken, uint32_t room);
+/** Follows what was noted back through the program: fills demand. */
+void leat_verify_find_demand(struct leat_verifier *v);
+/** Forgets what no proof needs from here on, as far as the precision says so. */
+void leat_verify_forget_unneeded(struct leat_verifier *v);
 
 /* ---- alu.c ---- */
 
@@ -220,7 +271,7 @@ int leat_verify_memory(struct leat_verifier *v, int op);
 /** After the walk: which accesses are proven; writes keep away from those slots only that are read afterwards. */
 void leat_verify_settle(struct leat_verifier *v);
 /** Whether [off, off + size) of what @reg points to is there for certain. */
-bool leat_verify_inside(const struct leat_verifier *v, const struct leat_vreg *reg, int64_t off, uint64_t size);
+bool leat_verify_inside(struct leat_verifier *v, const struct leat_vreg *reg, int64_t off, uint64_t size);
 /** Notes that this instruction writes @size bytes (0: unknown) from @off of @reg on. */
 void leat_verify_write(struct leat_verifier *v, const struct leat_vreg *reg, int64_t off, uint64_t size);
 /** Notes that the frame which @reg points into is used from @off of it on. */

@@ -555,6 +555,16 @@ static void loops(void **state)
 	assert_int_equal(verify(nested, COUNT(nested), said), 0);
 }
 
+/** Reads all of the frame's stack. */
+static uint32_t read_frame(struct bpf_insn *insns)
+{
+	uint32_t i;
+
+	for (i = 0; i < 64; i++)
+		insns[i] = (struct bpf_insn)LDX(BPF_DW, R0, R10, -8 * (int)(i + 1));
+	return i;
+}
+
 /** More paths than the budget has steps: refused in words. */
 static void too_complex(void **state)
 {
@@ -565,7 +575,7 @@ static void too_complex(void **state)
 
 	(void)state;
 	memcpy(insns, begin, sizeof(begin));
-	/* each stage leaves one of two pointers in a slot of its own: 2^50 states */
+	/* each stage leaves one of two pointers in a slot of its own, all of which are read: 2^50 states */
 	for (i = 0; i < 50; i++) {
 		const struct bpf_insn branch[] = { MOV64X(R3, R10), JMP64K(BPF_JSET, R2, 1u << (i % 31), 1), MOV64X(R3, R6),
 						   STX(BPF_DW, R10, -8 * (int)(i + 1), R3) };
@@ -573,6 +583,9 @@ static void too_complex(void **state)
 		memcpy(&insns[n], branch, sizeof(branch));
 		n += 4;
 	}
+	memcpy(&insns[n], end, sizeof(end));
+	assert_int_equal(verify(insns, n + 2, said), 0); /* nobody reads them: it does not matter which it was */
+	n += read_frame(&insns[n]);
 	memcpy(&insns[n], end, sizeof(end));
 	assert_int_equal(verify(insns, n + 2, said), -EINVAL);
 	assert_non_null(strstr(said, "too complex"));
@@ -592,15 +605,17 @@ static uint32_t fill_frame(struct bpf_insn *insns)
 static void dear_to_compare(void **state)
 {
 	static struct bpf_insn insns[2000];
-	const struct bpf_insn call[] = { CALL(2), END }, begin[] = { LDMAP(R6, ARRAY) };
+	const struct bpf_insn call = CALL(66), begin[] = { LDMAP(R6, ARRAY) }, end[] = { END };
 	char said[1024];
 	uint32_t n = 0, i;
 
 	(void)state;
 	for (i = 0; i < LEAT_BPF_FRAMES_MAX - 1; i++) {
 		n += fill_frame(&insns[n]);
-		memcpy(&insns[n], call, sizeof(call));
-		n += COUNT(call);
+		insns[n++] = call;
+		n += read_frame(&insns[n]);
+		memcpy(&insns[n], end, sizeof(end));
+		n += COUNT(end);
 	}
 	n += fill_frame(&insns[n]);
 	memcpy(&insns[n], begin, sizeof(begin));
@@ -612,7 +627,8 @@ static void dear_to_compare(void **state)
 		memcpy(&insns[n], branch, sizeof(branch));
 		n += 4;
 	}
-	memcpy(&insns[n], call + 1, 2 * sizeof(*call));
+	n += read_frame(&insns[n]);
+	memcpy(&insns[n], end, sizeof(end));
 	assert_int_equal(verify(insns, n + 2, said), -EINVAL);
 	assert_non_null(strstr(said, "its paths differ in too many ways"));
 }
