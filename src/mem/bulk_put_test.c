@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * bulk_put_test.c: bulk puts over more pools than stay open at once, in any order, on the owner's and on another thread;
- * and by threads that share the rings under their locks, with the pools in opposite order.
+ * of runs that cross blocks, among others; and by threads that share the rings under their locks, with the pools in
+ * opposite order.
  */
 #include "mem/test_mem.h"
 
@@ -103,6 +104,87 @@ static void any_number_of_pools_in_one_array(void **state)
 	pthread_barrier_destroy(&hand.meet);
 	for (i = 0; i < POOLS; i++)
 		test_pool_end(pool[i]);
+	test_mem_close(&mem);
+}
+
+/* ---- merged runs ---- */
+
+/** Merges neighbours among @run here and there, beyond the borders of blocks, too. Returns how many are left. */
+static unsigned int merge_some(struct leat_run *run, unsigned int n, uint64_t *seed)
+{
+	unsigned int i, k = 0;
+
+	for (i = 1; i < n; i++) {
+		if (leat_run_addr(run[k]) + leat_run_size(run[k]) == leat_run_addr(run[i]) && test_below(seed, 3))
+			run[k] = leat_run_make_long(leat_run_addr(run[k]),
+						    leat_run_granules(run[k]) + leat_run_granules(run[i]));
+		else
+			run[++k] = run[i];
+	}
+	return k + 1;
+}
+
+static void turn(struct leat_run *run, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n / 2; i++) {
+		struct leat_run swap = run[i];
+
+		run[i] = run[n - 1 - i];
+		run[n - 1 - i] = swap;
+	}
+}
+
+/** @run as a bulk put gets it: its holders' references one behind the other, in this or that order. */
+static unsigned int share_and_sort(struct leat_run *run, unsigned int n, unsigned int order, uint64_t *seed)
+{
+	unsigned int i, was = n;
+
+	for (i = 0; i < was; i++) {
+		if (test_below(seed, 6))
+			continue;
+		leat_page_pool_get_page(run[i]);
+		run[n++] = run[i];
+	}
+	if (order == 1)
+		turn(run, n);
+	else if (order == 2)
+		shuffle(run, n, seed);
+	return n;
+}
+
+static void merged_runs_among_others(void **state)
+{
+	struct leat_run run[2 * RUNS];
+	struct leat_page_pool *pool;
+	unsigned int round, i, n, n_long = 0;
+	uint64_t seed = 5, out;
+	struct test_mem mem;
+
+	(void)state;
+	test_mem_open(&mem, EXTENT * 4);
+	pool = test_pool(mem.segment, EXTENT * 4);
+	for (round = 0; round < ROUNDS; round++) {
+		for (i = 0, out = 0; i < RUNS; i++) {
+			run[i] = leat_page_pool_alloc(pool, 1u << test_below(&seed, 4)); /* blocks are used to their ends */
+			out += leat_run_granules(run[i]);
+		}
+		n = merge_some(run, RUNS, &seed);
+		for (i = 0; i < n; i++)
+			n_long += !!(run[i].bits & LEAT_RUN_LONG);
+		assert_int_equal(test_outstanding(pool), out);
+		n = share_and_sort(run, n, round % 3, &seed);
+		if (round % 2) /* as another thread would */
+			leat_page_pool_disown(pool);
+		leat_page_pool_put_page_bulk(run, n);
+		if (round % 2)
+			leat_page_pool_own(pool);
+		leat_page_pool_drain(pool);
+		assert_int_equal(test_outstanding(pool), 0);
+	}
+	assert_true(n_long > ROUNDS / 4);
+	test_pool_end(pool);
 	test_mem_close(&mem);
 }
 
@@ -221,6 +303,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_number_of_pools_in_one_array),
+		cmocka_unit_test(merged_runs_among_others),
 		cmocka_unit_test(a_run_twice_in_one_array_is_caught),
 		cmocka_unit_test(threads_that_share_rings_do_not_wait_for_each_other),
 	};
