@@ -137,20 +137,26 @@ static void reuse(struct leat_page_frag_cache *cache)
 	enter(cache);
 }
 
-/** Gets the cache a chunk of @size bytes at least. When there is none, the cache keeps what it has. */
+/**
+ * Gets the cache a chunk of @size bytes at least. One that is the cache's alone is given up for a larger one only. When
+ * there is none, the cache keeps what it has.
+ */
 static bool refill(struct leat_page_frag_cache *cache, uint32_t size)
 {
 	unsigned int need = order_for(size), order = leat_order_next(&cache->order);
+	bool alone = is_alone(cache);
 	struct leat_run run;
 
-	if (cache->size == LEAT_PAGE_SIZE << (order > need ? order : need) && is_alone(cache)) {
+	if (alone && cache->size >= LEAT_PAGE_SIZE << (order > need ? order : need)) {
 		leat_order_ok(&cache->order);
 		reuse(cache);
 		return true;
 	}
+	if (alone && need <= order_for(cache->size))
+		need = order_for(cache->size) + 1;
 	run = take_chunk(cache, need);
 	if (leat_run_is_none(run)) {
-		if (size > cache->size || !is_alone(cache))
+		if (size > cache->size || !alone)
 			return false;
 		reuse(cache); /* not the size we wanted, but large enough, and ours */
 		return true;

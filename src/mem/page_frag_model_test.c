@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "mem/chunk.h"
+#include "mem/page_pool_internal.h"
 
 #define PIECES 120u
 
@@ -239,15 +240,18 @@ static void every_allocation_fails_in_turn(void **state)
 {
 	static struct model m;
 	unsigned int n, i;
+	bool failed = true;
 
 	(void)state;
-	for (n = 1; n <= 60; n++) {
+	for (n = 1; failed; n++) {
 		model_open(&m, EXTENT * 4, 5);
 		leat_page_pool_fail_nth(m.pool, n);
-		for (i = 0; i < 150; i++)
+		for (i = 0; i < 400; i++)
 			step(&m);
+		failed = !leat_pool_of(m.pool)->fail_nth;
 		model_close(&m);
 	}
+	assert_true(n > 50);
 }
 
 /** Blocks that are not whole give halves, quarters and pages; a larger piece fails and harms nothing. */
@@ -289,6 +293,46 @@ static void chunks_step_down_and_come_back(void **state)
 		leat_page_pool_put_page(frag.run);
 	}
 	assert_int_equal(cache.size, LEAT_BLOCK_SIZE); /* without having asked for so much */
+	leat_page_frag_drain(&cache);
+	test_pool_end(pool);
+	test_mem_close(&mem);
+}
+
+/** What the cache has for itself is not given up for something smaller. */
+static void a_chunk_of_its_own_is_given_up_for_a_larger_one_only(void **state)
+{
+	struct leat_run half, whole[7], crumb[16];
+	struct leat_page_frag_cache cache;
+	struct leat_page_pool *pool;
+	struct test_mem mem;
+	unsigned int i;
+	uint64_t chunk;
+
+	(void)state;
+	test_mem_open(&mem, EXTENT);
+	pool = test_pool(mem.segment, EXTENT);
+	leat_page_frag_init(&cache, pool);
+	half = leat_page_pool_alloc(pool, 32);
+	for (i = 0; i < 16; i++)
+		crumb[i] = leat_page_pool_alloc(pool, 2);
+	for (i = 0; i < 7; i++)
+		whole[i] = leat_page_pool_alloc(pool, 64);
+	for (i = 0; i < 16; i += 2) /* 1 KiB here and there: no page */
+		leat_page_pool_put_page(crumb[i]);
+	leat_page_pool_put_page(half);
+	leat_page_pool_put_page(leat_page_frag_alloc(&cache, 100).run);
+	assert_int_equal(cache.size, LEAT_BLOCK_SIZE / 2);
+	chunk = cache.chunk;
+	for (i = 1; i < 16; i += 2) /* four pages beside the half */
+		leat_page_pool_put_page(crumb[i]);
+	for (i = 0; i < 1000; i++) {
+		leat_page_pool_put_page(leat_page_frag_alloc(&cache, LEAT_PAGE_SIZE).run);
+		assert_int_equal(cache.chunk, chunk);
+	}
+	leat_page_pool_put_page_bulk(whole, 7);
+	for (; i < 4 * 1024 && cache.size < LEAT_BLOCK_SIZE; i++)
+		leat_page_pool_put_page(leat_page_frag_alloc(&cache, LEAT_PAGE_SIZE).run);
+	assert_int_equal(cache.size, LEAT_BLOCK_SIZE);
 	leat_page_frag_drain(&cache);
 	test_pool_end(pool);
 	test_mem_close(&mem);
@@ -459,6 +503,7 @@ int main(void)
 		cmocka_unit_test(operations_at_random),
 		cmocka_unit_test(every_allocation_fails_in_turn),
 		cmocka_unit_test(chunks_step_down_and_come_back),
+		cmocka_unit_test(a_chunk_of_its_own_is_given_up_for_a_larger_one_only),
 		cmocka_unit_test(a_chunk_finds_an_aligned_place),
 		cmocka_unit_test(chunks_of_one_block_end_on_two_threads),
 		cmocka_unit_test(misuse_is_caught),
