@@ -42,37 +42,56 @@ static bool last_frag(int32_t *refs)
 struct putter {
 	struct leat_block *block; /* NULL: none */
 	uint64_t mask;
-	struct leat_returner *last; /* place of the pool that was met last; NULL: none, or it is ours */
+	uint32_t granules;          /* in the mask */
+	struct leat_returner *last; /* place of the pool that was met last; NULL: none was */
 	unsigned int next;          /* place to give up when all are taken */
 	struct leat_returner remote[PUT_POOLS];
 };
 
-static void flush_own(struct putter *p)
+/** Sets only what says that there is nothing yet. */
+static inline void putter_init(struct putter *p)
 {
-	struct leat_page_pool *pool;
-	uint64_t free;
+	unsigned int i;
 
-	if (!p->block)
-		return;
-	pool = p->block->pool;
-	free = p->block->free;
-	LEAT_ASSERT(!(free & p->mask)); /* else: put twice */
-	free |= p->mask;
-	__atomic_store_n(&p->block->free, free, __ATOMIC_RELAXED);
-	leat_count(&pool->counts.direct, (uint64_t)__builtin_popcountll(p->mask));
-	if (free == ~UINT64_C(0))
-		leat_page_pool_block_whole(pool, p->block);
 	p->block = NULL;
-	p->mask = 0;
+	p->last = NULL;
+	p->next = 0;
+	for (i = 0; i < PUT_POOLS; i++) {
+		p->remote[i].pool = NULL;
+		p->remote[i].n = 0;
+	}
 }
 
-static void put_own(struct putter *p, struct leat_block *block, uint64_t mask)
+/** Frees what was gathered of a block of ours. */
+static inline void flush_own(const struct putter *p)
 {
-	if (p->block != block)
+	struct leat_block *block = p->block;
+	struct leat_page_pool *pool = block->pool;
+	uint64_t free = block->free;
+
+	LEAT_ASSERT(!(free & p->mask)); /* else: put twice */
+	free |= p->mask;
+	__atomic_store_n(&block->free, free, __ATOMIC_RELAXED);
+	leat_count(&pool->counts.direct, p->granules);
+	if (free == ~UINT64_C(0))
+		leat_page_pool_block_whole(pool, block);
+}
+
+static inline void put_own(struct putter *p, struct leat_block *block, uint32_t bit, uint32_t n)
+{
+	uint64_t mask = leat_block_mask(bit, n);
+
+	if (p->block == block) {
+		LEAT_ASSERT(!(p->mask & mask)); /* else: put twice */
+		p->mask |= mask;
+		p->granules += n;
+		return;
+	}
+	if (p->block)
 		flush_own(p);
-	LEAT_ASSERT(!(p->mask & mask)); /* else: put twice */
 	p->block = block;
-	p->mask |= mask;
+	p->mask = mask;
+	p->granules = n;
 }
 
 /**
@@ -100,12 +119,13 @@ static struct leat_returner *remote_for(struct putter *p, const struct leat_page
 	return p->last = free;
 }
 
-static void flush(struct putter *p)
+static inline void flush(struct putter *p)
 {
 	unsigned int i;
 
-	flush_own(p);
-	for (i = 0; i < PUT_POOLS; i++)
+	if (p->block)
+		flush_own(p);
+	for (i = 0; p->last && i < PUT_POOLS; i++)
 		if (p->remote[i].pool)
 			leat_returner_flush(&p->remote[i]);
 }
@@ -118,7 +138,7 @@ static inline void put_in_block(struct putter *p, uint64_t addr, uint32_t n)
 	uint32_t first = leat_granule_idx(addr);
 
 	if (__atomic_load_n(&pool->owner, __ATOMIC_RELAXED) == leat_thread_self)
-		put_own(p, block, leat_block_mask(first % LEAT_BLOCK_GRANULES, n));
+		put_own(p, block, first % LEAT_BLOCK_GRANULES, n);
 	else
 		leat_returner_add(remote_for(p, pool), pool, first, n);
 }
@@ -165,8 +185,9 @@ static void put_one(struct putter *p, struct leat_run run)
 /** @n granules from @addr on, on their own. */
 static __attribute__((noinline)) void put_alone(uint64_t addr, uint32_t n)
 {
-	struct putter p = { .block = NULL };
+	struct putter p;
 
+	putter_init(&p);
 	put_range(&p, addr, n);
 	flush(&p);
 }
@@ -195,19 +216,24 @@ void leat_page_pool_put_page_slow(struct leat_run run)
 		put_alone(addr, n);
 }
 
-/** How many of @n runs lie side by side in one block, beginning with the first; their granules in *@granules. */
-static unsigned int side_by_side(const struct leat_run *runs, unsigned int n, uint32_t *granules)
+/**
+ * The runs from @run on, before @stop, that lie side by side in one block, beginning with the first: where they end in
+ * memory, in *@end, and all their bits together, in *@bits. Behind a run that may cross a block there is no telling: then
+ * LEAT_RUN_LONG is in *@bits. Returns the first run that is none of them.
+ */
+static inline const struct leat_run *side_by_side(const struct leat_run *run, const struct leat_run *stop, uint64_t *end,
+						  uint64_t *bits)
 {
-	uint64_t first = leat_run_addr(runs[0]), end = first + leat_run_size(runs[0]);
-	unsigned int i;
+	uint64_t next = leat_run_addr(*run), any = 0;
 
-	for (i = 1; i < n && leat_run_addr(runs[i]) == end && end % LEAT_BLOCK_SIZE; i++) {
-		if (runs[i - 1].bits & LEAT_RUN_LONG) /* is alone, or the last */
-			break;
-		end += leat_run_size(runs[i]);
-	}
-	*granules = (uint32_t)((end - first) >> LEAT_GRANULE_SHIFT);
-	return i;
+	do {
+		any |= run->bits;
+		next += run->bits >> LEAT_ADDR_BITS << LEAT_GRANULE_SHIFT;
+		run++;
+	} while (run < stop && leat_run_addr(*run) == next && next % LEAT_BLOCK_SIZE);
+	*end = next;
+	*bits = any;
+	return run;
 }
 
 /*
@@ -216,19 +242,21 @@ static unsigned int side_by_side(const struct leat_run *runs, unsigned int n, ui
  */
 void leat_page_pool_put_page_bulk(struct leat_run *runs, unsigned int n)
 {
-	struct putter p = { .block = NULL };
-	unsigned int i, k, end;
-	uint32_t granules;
+	const struct leat_run *run = runs, *stop = runs + n, *next;
+	struct putter p;
+	uint64_t first, end, bits;
 
-	for (i = 0; i < n; i = end) {
-		end = i + side_by_side(runs + i, n - i, &granules);
-		if (leat_likely(!(runs[end - 1].bits & LEAT_RUN_LONG ||
-				  __atomic_load_n(&leat_block_of(runs[i].bits)->flags, __ATOMIC_RELAXED)))) {
-			put_in_block(&p, leat_run_addr(runs[i]), granules);
+	putter_init(&p);
+	for (; run < stop; run = next) {
+		next = side_by_side(run, stop, &end, &bits);
+		first = leat_run_addr(*run);
+		if (leat_likely(!(bits & LEAT_RUN_LONG ||
+				  __atomic_load_n(&leat_block_of(first)->flags, __ATOMIC_RELAXED)))) {
+			put_in_block(&p, first, (uint32_t)((end - first) >> LEAT_GRANULE_SHIFT));
 			continue;
 		}
-		for (k = i; k < end; k++)
-			put_one(&p, runs[k]);
+		for (; run < next; run++)
+			put_one(&p, *run);
 	}
 	flush(&p);
 }
