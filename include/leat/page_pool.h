@@ -339,18 +339,19 @@ static inline void *leat_page_pool_alloc_va(struct leat_page_pool *pool, uint32_
 }
 
 /**
- * Whether the cursor stands at the end of @run and may go back into it. At the border of two blocks it may not once it
- * has a run in the second: what it has lies in one block. *owner*.
+ * Whether the cursor stands at the end of @run and may go back into it. What it has lies in one block: so not into a run
+ * of several, and not over the border of two blocks once it has a run in the second. *owner*.
  */
 static inline bool leat_page_pool_is_newest(const struct leat_page_pool *pool, struct leat_run run)
 {
-	return leat_run_addr(run) + leat_run_size(run) == pool->cur && (pool->cur % LEAT_BLOCK_SIZE || pool->cur == pool->end);
+	return leat_run_addr(run) + leat_run_size(run) == pool->cur && !(run.bits & LEAT_RUN_LONG) &&
+	       (pool->cur % LEAT_BLOCK_SIZE || pool->cur == pool->end);
 }
 
 /**
  * Gives the end of the newest allocation back to the cursor: @run keeps @granules (at least 1, at most what it has).
  * For a receiver that learns the length after the fact. Returns the reference that is left; when another allocation
- * has come between, the whole run. Not for runs that were merged. *owner*.
+ * has come between, or the run lies in several blocks, the whole run. *owner*.
  */
 static inline struct leat_run leat_page_pool_trim(struct leat_page_pool *pool, struct leat_run run, uint32_t granules)
 {

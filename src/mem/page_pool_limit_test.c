@@ -321,6 +321,35 @@ static void cancelling_several_blocks_leaves_the_cursor_alone(void **state)
 	test_mem_close(&mem);
 }
 
+/** The cursor has let go of a run that it had not begun, so it stands where several blocks end. */
+static void a_cursor_that_let_go_at_a_border_takes_back_no_several_blocks(void **state)
+{
+	struct leat_page_pool *pool;
+	struct leat_run run, long_run;
+	struct test_mem mem;
+	unsigned int i;
+
+	(void)state;
+	test_mem_open(&mem, EXTENT);
+	pool = pool_of(mem.segment, EXTENT, EXTENT, 0);
+	for (i = 0; i < 2; i++) {
+		long_run = leat_page_pool_alloc_pages(pool, 4);
+		run = leat_page_pool_alloc(pool, 1);
+		assert_int_equal(leat_run_addr(run), leat_run_addr(long_run) + leat_run_size(long_run));
+		leat_page_pool_cancel(pool, run);
+		leat_page_pool_set_node(pool, -1);
+		if (!i)
+			long_run = leat_page_pool_trim(pool, long_run, 100);
+		assert_int_equal(leat_run_granules(long_run), 2 * LEAT_BLOCK_GRANULES);
+		assert_int_equal(test_outstanding(pool), 2 * LEAT_BLOCK_GRANULES);
+		leat_page_pool_cancel(pool, long_run);
+		assert_true(leat_page_pool_left(pool) <= LEAT_BLOCK_GRANULES);
+		assert_pool_sound(pool);
+	}
+	test_pool_end(pool);
+	test_mem_close(&mem);
+}
+
 /* ---- the steady state ---- */
 
 /** A ring of @n buffers of @granules, first in first out; returns allocations that made memory traffic, of @rounds. */
@@ -391,6 +420,7 @@ int main(void)
 		cmocka_unit_test(pages_lie_side_by_side),
 		cmocka_unit_test(a_hole_of_one_block_serves_no_two),
 		cmocka_unit_test(cancelling_several_blocks_leaves_the_cursor_alone),
+		cmocka_unit_test(a_cursor_that_let_go_at_a_border_takes_back_no_several_blocks),
 		cmocka_unit_test(the_steady_state_has_no_memory_traffic_and_no_page_faults),
 	};
 

@@ -82,8 +82,8 @@ static void give_back(struct leat_run run)
 	struct leat_block *block = leat_block_of(leat_run_addr(run));
 
 	/* a piece of a chunk, or what somebody else holds, is not the cursor's; and only its owner may look at it */
-	if (block->pool->owner == leat_thread_self && !__atomic_load_n(&block->flags, __ATOMIC_RELAXED) &&
-	    !(run.bits & LEAT_RUN_LONG))
+	if (__atomic_load_n(&block->pool->owner, __ATOMIC_RELAXED) == leat_thread_self &&
+	    !__atomic_load_n(&block->flags, __ATOMIC_RELAXED))
 		leat_page_pool_cancel(block->pool, run);
 	else
 		leat_page_pool_put_page(run);
