@@ -9,8 +9,8 @@
  *   run:  | headroom          | metadata | packet bytes            | tailroom      |
  *         ^ run start         ^ data_meta ^ data                   ^ data_end
  *
- * Programs see the kernel's limits: LEAT_XDP_HEADROOM bytes before the packet as received, of which it may not grow
- * into the first LEAT_XDP_FRAME_ROOM, nor into the last LEAT_XDP_TAILROOM bytes of the buffer.
+ * Programs see the kernel's limits: LEAT_XDP_HEADROOM bytes before the packet as received, metadata among them, of which
+ * it may not grow into the first LEAT_XDP_FRAME_ROOM, nor into the last LEAT_XDP_TAILROOM bytes of the buffer.
  */
 #ifndef LEAT_XDP_H
 #define LEAT_XDP_H

@@ -144,7 +144,7 @@ struct leat_xdp_frame *leat_xdp_frame_clone(const struct leat_xdp_frame *frame, 
 					    struct leat_page_pool *objs)
 {
 	struct leat_xdp_frags *list = NULL;
-	uint32_t len, copied, begin;
+	uint32_t len, copied;
 	struct leat_xdp_frame *clone;
 	struct leat_xdp_buff xdp;
 	struct leat_run run;
@@ -152,8 +152,7 @@ struct leat_xdp_frame *leat_xdp_frame_clone(const struct leat_xdp_frame *frame, 
 	leat_xdp_frame_to_buff(frame, &xdp);
 	len = leat_xdp_buff_len(&xdp);
 	copied = bytes_to_copy(&xdp);
-	begin = LEAT_XDP_HEADROOM + frame->metasize;
-	run = leat_pkt_alloc(heads, begin + copied + (copied == len ? LEAT_XDP_TAILROOM : 0));
+	run = leat_pkt_alloc(heads, LEAT_XDP_HEADROOM + copied + (copied == len ? LEAT_XDP_TAILROOM : 0));
 	if (leat_run_is_none(run))
 		return NULL;
 	if (copied < len) {
@@ -164,8 +163,8 @@ struct leat_xdp_frame *leat_xdp_frame_clone(const struct leat_xdp_frame *frame, 
 		}
 		share_rest(&xdp, copied, list);
 	}
-	copy_out(&xdp, leat_run_start(run) + begin, copied);
-	set_linear(&xdp, run, leat_run_start(run) + begin, copied);
+	copy_out(&xdp, leat_run_start(run) + LEAT_XDP_HEADROOM, copied);
+	set_linear(&xdp, run, leat_run_start(run) + LEAT_XDP_HEADROOM, copied);
 	xdp.frags = list;
 	clone = leat_xdp_buff_to_frame(&xdp);
 	clone->port = frame->port;

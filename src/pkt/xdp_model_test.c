@@ -307,7 +307,7 @@ static void op_clone(struct world *w)
 	to->metasize = from->metasize;
 	run = leat_xdp_frame_run(to->frame);
 	assert_false(leat_run_is_shared(run));
-	assert_int_equal(to->frame->data - to->metasize - leat_run_start(run), LEAT_XDP_HEADROOM);
+	assert_int_equal(to->frame->data - leat_run_start(run), LEAT_XDP_HEADROOM);
 	assert_true(to->frame->frags || leat_run_start(run) + leat_run_size(run) - to->frame->data >=
 						(ptrdiff_t)(to->len + LEAT_XDP_TAILROOM));
 	assert_true(to->len > LEAT_COPY_BREAK || !to->frame->frags);

@@ -167,7 +167,8 @@ static void run_program_on_travelled(struct leat_rx *rx, struct leat_xdp_buff *x
 			run_program(rx, xdp);
 		return;
 	}
-	room = !rx->chain->writes || xdp->data_meta - leat_run_start(xdp->run) >= (ptrdiff_t)LEAT_XDP_HEADROOM;
+	/* metadata lies within the headroom, as in the kernel: it takes none of it away */
+	room = !rx->chain->writes || xdp->data - leat_run_start(xdp->run) >= (ptrdiff_t)LEAT_XDP_HEADROOM;
 	if ((leat_unlikely(!room || leat_run_is_shared(xdp->run)) && !copy_head(rx, xdp)) || !own_frags(rx, xdp))
 		drop(rx, xdp, LEAT_DROP_NO_MEMORY);
 	else

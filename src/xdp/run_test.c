@@ -547,6 +547,60 @@ static void a_program_that_only_reads_causes_no_copy(void **state)
 	tear_down(&b);
 }
 
+static void keep_one(void *arg, struct leat_worker *worker, struct leat_netdev *dev, struct leat_skb **skbs,
+		     unsigned int n)
+{
+	(void)worker;
+	(void)dev;
+	assert_int_equal(n, 1);
+	*(struct leat_skb **)arg = skbs[0];
+}
+
+/** Says its word before the packet, over the word that is there. */
+static uint32_t say_before_the_packet(struct leat_xdp_buff *xdp, void *priv)
+{
+	if (xdp->data == xdp->data_meta && leat_xdp_adjust_meta(xdp, -8))
+		return LEAT_XDP_ABORTED;
+	memcpy(xdp->data_meta, priv, 8);
+	return LEAT_XDP_PASS;
+}
+
+/** Metadata lies in the headroom, it is none of the packet's: for it alone no head is copied. */
+static void metadata_causes_no_copy(void **state)
+{
+	char one[] = "one word", two[] = "two word", got[8];
+	struct leat_netdev *near_end, *far_end;
+	struct leat_netdev_stats stats;
+	struct leat_skb *kept = NULL;
+	struct bench b;
+
+	(void)state;
+	set_up(&b);
+	cable(&b, &near_end, &far_end);
+	attach(b.in, say_before_the_packet, one);
+	assert_int_equal(leat_netdev_set_rx_handler(b.in, test_forward, near_end), 0);
+	attach(far_end, say_before_the_packet, two);
+	assert_int_equal(leat_netdev_set_rx_handler(far_end, keep_one, &kept), 0);
+	receive(&b, 1, LEN);
+	assert_non_null(kept);
+	assert_int_equal(kept->metasize, 8);
+	memcpy(got, kept->data - 8, 8);
+	assert_memory_equal(got, two, 8);
+	assert_int_equal(leat_skb_headroom(kept), LEAT_XDP_HEADROOM);
+	leat_netdev_stats(far_end, &stats);
+	assert_int_equal(stats.headroom_copies, 0);
+	leat_skb_free(kept);
+	kept = NULL;
+	attach(far_end, push_and_pass, NULL);
+	receive(&b, 1, LEN);
+	assert_int_equal(kept->len, 200 + LEN);
+	leat_netdev_stats(far_end, &stats);
+	assert_int_equal(stats.headroom_copies, 0);
+	leat_skb_free(kept);
+	leat_netdev_set_rx_handler(far_end, NULL, NULL);
+	tear_down(&b);
+}
+
 /** Sends a clone of each packet down the cable and keeps the packet itself for the test. */
 struct splitter {
 	struct leat_netdev *to;
@@ -857,6 +911,7 @@ int main(void)
 		cmocka_unit_test(without_skb_memory_a_passed_packet_is_counted),
 		cmocka_unit_test(a_program_finds_headroom_that_the_packet_lacked),
 		cmocka_unit_test(a_program_that_only_reads_causes_no_copy),
+		cmocka_unit_test(metadata_causes_no_copy),
 		cmocka_unit_test(a_program_cannot_write_what_another_holder_reads),
 		cmocka_unit_test(a_program_cannot_write_fragments_that_another_holder_reads),
 		cmocka_unit_test(a_clone_of_one_buffer_is_one_buffer_for_a_program),
