@@ -51,6 +51,7 @@ struct leat_bpf_env_opts {
 	unsigned int engine;        /* enum leat_bpf_engine */
 	bool perf_map;              /* compiled programs are named in /tmp/perf-PID.map, for perf(1) */
 	const struct leat_log *log; /* borrowed; NULL: messages go nowhere */
+	bool coverage;              /* count what runs: leat_bpf_prog_cover(); programs are interpreted then */
 };
 
 /** Makes an environment. *control*. Returns 0, -EINVAL, -E2BIG, -ENOMEM. */
@@ -144,6 +145,21 @@ struct leat_bpf_trap {
 };
 /** The @idx-th place at which the program was ended so far; false past the end. *any*. */
 LEAT_API bool leat_bpf_prog_trap(const struct leat_bpf_prog *prog, unsigned int idx, struct leat_bpf_trap *trap);
+
+/** How often an instruction of a loaded program ran, all workers together, and what it is. */
+struct leat_bpf_cover {
+	uint64_t hits;        /* 0 where the environment does not count */
+	bool jump;            /* a conditional jump; of its hits: */
+	uint64_t taken, fell; /* went to its target, went on behind it; what is missing was ended at it by a trap */
+	bool reachable;       /* on some path that the verifier saw */
+	unsigned int slots;   /* 2: a 64-bit load; the next number is no instruction but its second half */
+	const char *text;     /* "if r1 == 5 goto +3"; valid until this thread asks again */
+	const char *file;     /* as the compiler named it; NULL: the object does not say */
+	unsigned int line;    /* from 1 */
+	const char *source;   /* the text of that line */
+};
+/** Instruction @insn; false past the end, and of a program that is not loaded. *any*. */
+LEAT_API bool leat_bpf_prog_cover(const struct leat_bpf_prog *prog, unsigned int insn, struct leat_bpf_cover *cover);
 
 /** What the verifier found of a loaded program. */
 struct leat_bpf_check {

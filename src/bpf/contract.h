@@ -108,6 +108,7 @@ struct leat_bpf_run {
 	struct leat_bpf_record *record; /* ring buffer records reserved and not submitted yet */
 	uint8_t *stack;               /* LEAT_BPF_FRAMES_MAX frames; frame 0 first */
 	unsigned int frames;          /* in use */
+	const struct leat_bpf_op *counted; /* where instructions are counted: the last one; NULL: none yet */
 	/* compiled code's own */
 	uint32_t insn;                /* the instruction that calls, where what is called asks for it */
 	void *unwind;                 /* machine stack to go back to after a trap */

@@ -44,7 +44,8 @@ int leat_bpf_env_create(const struct leat_bpf_env_opts *opts, struct leat_bpf_en
 
 	if (err)
 		return err;
-	if (own.cpus > LEAT_BPF_CPUS_MAX || own.engine >= LEAT_BPF_ENGINES)
+	if (own.cpus > LEAT_BPF_CPUS_MAX || own.engine >= LEAT_BPF_ENGINES ||
+	    (own.coverage && own.engine == LEAT_BPF_ENGINE_JIT))
 		return -EINVAL;
 	env = leat_heap_zalloc(sizeof(*env));
 	if (!env)
@@ -57,6 +58,7 @@ int leat_bpf_env_create(const struct leat_bpf_env_opts *opts, struct leat_bpf_en
 	env->trace_arg = own.trace_arg;
 	env->engine = own.engine;
 	env->perf_map = own.perf_map;
+	env->coverage = own.coverage;
 	env->log = own.log;
 	leat_epoch_init(&env->own_epoch);
 	env->epoch = own.epoch ? own.epoch : &env->own_epoch;

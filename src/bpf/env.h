@@ -18,6 +18,7 @@ struct leat_bpf_env {
 	void *trace_arg;
 	unsigned int engine; /* enum leat_bpf_engine */
 	bool perf_map;
+	bool coverage;       /* instructions are counted */
 	bool told;           /* that programs are interpreted */
 	const struct leat_log *log;
 	struct leat_epoch *epoch;

@@ -52,8 +52,8 @@ uint32_t leat_bpf_prog_chain_actions(const struct leat_bpf_prog *prog)
 	return prog->chain_actions;
 }
 
-/* The last line at or before @insn, NULL: none. */
-static const struct leat_image_line *find_line(const struct leat_bpf_prog *prog, uint32_t insn)
+/* The last line at or before @insn. */
+const struct leat_image_line *leat_bpf_prog_line(const struct leat_bpf_prog *prog, uint32_t insn)
 {
 	uint32_t low = 0, high = prog->n_lines, mid;
 
@@ -69,7 +69,7 @@ static const struct leat_image_line *find_line(const struct leat_bpf_prog *prog,
 
 void leat_bpf_prog_source(const struct leat_bpf_prog *prog, uint32_t insn, char *buf, size_t size)
 {
-	const struct leat_image_line *line = find_line(prog, insn);
+	const struct leat_image_line *line = leat_bpf_prog_line(prog, insn);
 	const char *file, *slash, *text;
 
 	if (size)

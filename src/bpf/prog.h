@@ -10,6 +10,7 @@
 #include "bpf/image.h"
 
 struct leat_bpf_op;   /* a decoded instruction: engine/interp.h */
+struct leat_bpf_count;
 struct leat_bpf_code; /* machine code: engine/jit.h */
 
 /** A place at which a program was ended. */
@@ -38,6 +39,7 @@ struct leat_bpf_prog {
 	uint32_t n_ops;
 	struct leat_bpf_code *code;         /* NULL: the interpreter runs it */
 	struct leat_bpf_trap_count *trap;   /* per instruction */
+	struct leat_bpf_count *count;       /* per instruction (engine/interp.h); NULL: they are not counted */
 };
 
 struct leat_bpf_object {
@@ -83,6 +85,8 @@ uint64_t leat_bpf_engine_run(struct leat_bpf_run *run);
 void leat_bpf_engine_free(struct leat_bpf_prog *prog);
 /** Counts a trap at instruction @insn of run->prog and sets run->trap. */
 void leat_bpf_trap(struct leat_bpf_run *run, uint32_t insn, enum leat_bpf_trap_reason reason);
+/** The source line of an instruction, NULL: unknown. */
+const struct leat_image_line *leat_bpf_prog_line(const struct leat_bpf_prog *prog, uint32_t insn);
 /** "file.c:12: text" of an instruction into @buf, or an empty string. */
 void leat_bpf_prog_source(const struct leat_bpf_prog *prog, uint32_t insn, char *buf, size_t size);
 

@@ -44,7 +44,7 @@ int leat_bpf_engine_choose(struct leat_bpf_object *obj, struct leat_diag *diag)
 	const struct leat_bpf_prog *culprit = NULL;
 	int err;
 
-	if (env->engine == LEAT_BPF_ENGINE_INTERP)
+	if (env->engine == LEAT_BPF_ENGINE_INTERP || env->coverage)
 		return 0;
 	err = compile_all(obj, &culprit);
 	if (!err || err == -ENOMEM)
@@ -68,5 +68,7 @@ void leat_bpf_engine_free(struct leat_bpf_prog *prog)
 {
 	leat_bpf_jit_free(prog);
 	leat_heap_free(prog->op);
+	leat_heap_free(prog->count);
 	prog->op = NULL;
+	prog->count = NULL;
 }

@@ -352,6 +352,9 @@ TAIL_CALL:
 	op = target->op;
 	goto *label[op->op];
 
+COUNT:
+	goto *label[leat_bpf_cover_count(run, op)];
+
 CALL_KFUNC:
 LD64_BTF:
 UNREACHED:

@@ -16,7 +16,7 @@
 	X(STX8_##region) X(STX16_##region) X(STX32_##region) X(STX64_##region)
 #define LEAT_DECODED_ROWS(X)                                                                                       \
 	X(CTX_DATA) X(CTX_DATA_END) X(CTX_DATA_META) X(CTX_PORT) X(CTX_QUEUE) X(CTX_EGRESS)                        \
-	X(TAIL_CALL) X(CALL_MEM) X(UNREACHED)                                                                      \
+	X(TAIL_CALL) X(CALL_MEM) X(UNREACHED) X(COUNT)                                               \
 	LEAT_DECODED_SIZED(X, STACK) LEAT_DECODED_SIZED(X, PACKET)
 
 #define LEAT_DECODED_ENUM(name) LEAT_OP_##name,
@@ -44,6 +44,18 @@ struct leat_bpf_op {
 	uint64_t imm;
 };
 LEAT_STATIC_ASSERT(sizeof(struct leat_bpf_op) == 16, "four to a cache line");
+
+/** How often an instruction ran, where that is counted (cover.c); such an instruction's operation is LEAT_OP_COUNT. */
+struct leat_bpf_count {
+	uint64_t hits;   /* atomic */
+	uint64_t way[2]; /* atomic; of a conditional jump: how often the run went on behind it, and at its target */
+	uint8_t op;      /* what it does */
+};
+
+/** Makes every instruction of a decoded program count. Returns 0 or -ENOMEM. *control*. */
+int leat_bpf_cover_prepare(struct leat_bpf_prog *prog);
+/** Counts @op, and which way the conditional jump before it went; returns what it does. *worker*. */
+unsigned int leat_bpf_cover_count(struct leat_bpf_run *run, const struct leat_bpf_op *op);
 
 /**
  * Runs a callback of the program whose helper this is: @func is the value that the program gave, @args become r1..r5.

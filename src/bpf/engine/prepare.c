@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "bpf/env.h"
 #include "bpf/map/map.h"
 
 /** The operation of the same kind for one region: @base is that region's LDX8. */
@@ -148,5 +149,5 @@ int leat_bpf_interp_prepare(struct leat_bpf_prog *prog)
 	for (i = 0; i < prog->n_insns; i++)
 		decode(prog, len, i);
 	leat_heap_free(len);
-	return 0;
+	return prog->obj->env->coverage ? leat_bpf_cover_prepare(prog) : 0;
 }
