@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * replay.h: what the files of `leat replay` share. replay.c reads the command line and leads through the run;
- * replay_maps.c fills maps, replay_packets.c runs the program on the capture, replay_report.c says what happened (with
- * replay_dump.c for maps).
+ * replay.h: what the files of `leat replay` share. replay_args.c reads the command line and replay.c leads through the
+ * run; replay_maps.c fills maps, replay_packets.c runs the program on the capture, replay_output.c writes packets,
+ * replay_report.c says what happened (with replay_dump.c for maps and replay_verdict.c for verdicts), replay_expect.c
+ * compares verdicts with what a file says.
  */
 #ifndef LEAT_CLI_REPLAY_H
 #define LEAT_CLI_REPLAY_H
@@ -18,6 +19,9 @@ struct replay_words {
 	unsigned int n;
 };
 
+/* How a capture is written. */
+enum replay_format { REPLAY_BY_NAME, REPLAY_PCAP, REPLAY_PCAPNG };
+
 struct replay_opts {
 	const char *object, *capture, *out, *prog, *btf;
 	struct replay_words maps, sets, events;
@@ -25,6 +29,7 @@ struct replay_opts {
 	uint64_t seed;
 	uint32_t cpu, ifindex, queue;
 	uint32_t engine; /* enum leat_bpf_engine */
+	uint32_t format; /* enum replay_format */
 	uint32_t keep; /* bit per verdict whose packets are written; 0: not said */
 };
 
@@ -59,6 +64,11 @@ struct replay {
 	struct replay_packet packet;
 };
 
+/* ---- replay_args.c ---- */
+
+/** Reads the command line into @opts. Returns an exit code; *@done says that there is nothing left to do. */
+int replay_parse_args(int argc, char **argv, struct replay_opts *opts, bool *done);
+
 /* ---- replay_maps.c ---- */
 
 /** Does all --map options. Returns 0 or a negative errno, with what is wrong in the diag. */
@@ -70,6 +80,25 @@ int replay_check_events(struct replay *r);
 
 /** Runs the program on each packet. Returns an exit code; what is wrong with a file has been said. */
 int replay_run_capture(struct replay *r);
+
+/* ---- replay_output.c ---- */
+
+struct replay_output;
+/** Opens what --output says (else *@out stays as it is) while @input is read. Returns an exit code, having said why. */
+int replay_output_open(const struct replay *r, FILE *input, struct replay_output **out);
+/** Writes the packet that was run last, as the program left it. Returns as above. */
+int replay_output_packet(const struct replay_output *out, const struct leat_xdp_buff *xdp, uint32_t verdict);
+void replay_output_close(struct replay_output *out);
+
+/* ---- replay_verdict.c ---- */
+
+struct json_out;
+#define REPLAY_VERDICT_SIZE 256
+const char *replay_verdict_name(uint32_t verdict);
+/** "redirect to ports[2], port 9": of the packet that was run last. */
+void replay_verdict_text(const struct replay *r, uint32_t verdict, char *buf, size_t size);
+/** The same as members of the object that @j is in. */
+void replay_verdict_json(const struct replay *r, uint32_t verdict, struct json_out *j);
 
 /* ---- replay_report.c ---- */
 
@@ -93,7 +122,6 @@ enum replay_dump {
 	DUMP_VARIABLES_NOT_CONST,
 };
 
-struct json_out;
 /** Writes what maps hold: for people to @out, or as members of the object that @j is in. Returns how many elements. */
 uint64_t replay_dump_maps(struct replay *r, FILE *out, struct json_out *j, enum replay_dump which);
 /** A value that a formatting function writes, whatever its length; free() it. NULL when memory is out. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * replay_packets.c: packets from the capture to the program, and what is left of them to another capture. Buffers are
+ * replay_packets.c: packets from the capture to the program, and what is left of them to another one. Buffers are
  * as large as a kernel's (a page, or what the packet needs) and zeroed, so that whatever a program does to the edges of
  * a packet gives the same bytes in every run.
  */
@@ -9,13 +9,10 @@
 #include <errno.h>
 #include <leat/page_pool.h>
 #include <pcap/pcap.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define NSEC_PER_SEC UINT64_C(1000000000)
-#define PCAP_SNAPLEN 262144
 /* Bytes of a buffer, at least. */
 #define BUFFER_MIN 4096u
 #define ARENA_SIZE (UINT64_C(16) << 20)
@@ -26,8 +23,8 @@ struct stage {
 	struct leat_segment *segment;
 	struct leat_page_pool *pool;
 	struct leat_xdp_rxq rxq;
-	pcap_t *in, *out;
-	pcap_dumper_t *dump;
+	pcap_t *in;
+	struct replay_output *out; /* NULL: none */
 };
 
 /* ---- memory ---- */
@@ -81,57 +78,9 @@ static int open_input(struct stage *s)
 	return EXIT_FAILED;
 }
 
-/* Whether writing @path would destroy the capture that is being read. */
-static bool is_input(const struct stage *s, const char *path)
-{
-	bool std = !strcmp(path, "-");
-	struct stat in, out;
-
-	return !fstat(fileno(pcap_file(s->in)), &in) && S_ISREG(in.st_mode) &&
-	       !(std ? fstat(STDOUT_FILENO, &out) : stat(path, &out)) && in.st_dev == out.st_dev &&
-	       in.st_ino == out.st_ino;
-}
-
-/* Every packet is flushed by itself, so that those that are counted as written are. */
-static int flush_output(struct stage *s)
-{
-	if (!pcap_dump_flush(s->dump) && !ferror(pcap_dump_file(s->dump)))
-		return EXIT_GOOD;
-	fprintf(stderr, "%s: cannot be written: %s\n", s->r->opts->out, strerror(errno));
-	return EXIT_CONFIG;
-}
-
-static int open_output(struct stage *s)
-{
-	const char *path = s->r->opts->out;
-	FILE *file;
-
-	if (!path)
-		return EXIT_GOOD;
-	if (is_input(s, path)) {
-		fprintf(stderr, "%s: is the capture that is read\n", path);
-		return EXIT_CONFIG;
-	}
-	s->out = pcap_open_dead_with_tstamp_precision(DLT_EN10MB, PCAP_SNAPLEN, PCAP_TSTAMP_PRECISION_NANO);
-	file = strcmp(path, "-") != 0 ? fopen(path, "wbe") : fdopen(dup(STDOUT_FILENO), "wb");
-	if (!file) {
-		fprintf(stderr, "%s: %s\n", path, strerror(errno));
-		return EXIT_CONFIG;
-	}
-	s->dump = s->out ? pcap_dump_fopen(s->out, file) : NULL;
-	if (s->dump)
-		return flush_output(s);
-	fprintf(stderr, "%s: %s\n", path, s->out ? pcap_geterr(s->out) : "out of memory");
-	fclose(file);
-	return EXIT_CONFIG;
-}
-
 static void close_captures(struct stage *s)
 {
-	if (s->dump)
-		pcap_dump_close(s->dump);
-	if (s->out)
-		pcap_close(s->out);
+	replay_output_close(s->out);
 	if (s->in)
 		pcap_close(s->in);
 }
@@ -154,16 +103,16 @@ static bool is_usable(struct replay *r, const struct pcap_pkthdr *hdr)
 	return why == SKIP_REASONS;
 }
 
-static int write_packet(struct stage *s, const struct pcap_pkthdr *hdr, const struct leat_xdp_buff *xdp)
+static int write_packet(struct stage *s, const struct leat_xdp_buff *xdp, uint32_t verdict)
 {
-	struct pcap_pkthdr out = *hdr;
+	const uint32_t bit = 1u << (verdict < LEAT_XDP_ACTIONS ? verdict : LEAT_XDP_ABORTED);
+	int code;
 
-	out.caplen = out.len = (uint32_t)(xdp->data_end - xdp->data);
-	pcap_dump((uint8_t *)s->dump, &out, xdp->data);
-	if (flush_output(s))
-		return EXIT_CONFIG;
-	s->r->counts.written++;
-	return EXIT_GOOD;
+	if (!s->out || !(s->r->opts->keep & bit))
+		return EXIT_GOOD;
+	code = replay_output_packet(s->out, xdp, verdict);
+	s->r->counts.written += !code;
+	return code;
 }
 
 static void count_verdict(struct replay *r, uint32_t verdict)
@@ -182,7 +131,7 @@ static int run_packet(struct stage *s, const struct pcap_pkthdr *hdr, const uint
 	struct replay *r = s->r;
 	struct leat_xdp_buff xdp;
 	struct leat_run run;
-	int code = EXIT_GOOD;
+	int code;
 
 	run = leat_page_pool_alloc(s->pool, LEAT_GRANULES(size > BUFFER_MIN ? size : BUFFER_MIN));
 	if (leat_run_is_none(run)) {
@@ -199,8 +148,7 @@ static int run_packet(struct stage *s, const struct pcap_pkthdr *hdr, const uint
 	verdict = leat_bpf_prog_run(r->prog, &xdp, r->opts->cpu);
 	count_verdict(r, verdict);
 	report_packet(r, verdict);
-	if (s->dump && r->opts->keep & 1u << (verdict < LEAT_XDP_ACTIONS ? verdict : LEAT_XDP_ABORTED))
-		code = write_packet(s, hdr, &xdp);
+	code = write_packet(s, &xdp, verdict);
 	leat_page_pool_put_page(run);
 	return code;
 }
@@ -234,7 +182,7 @@ int replay_run_capture(struct replay *r)
 	if (!memory_init(&s)) {
 		code = open_input(&s);
 		if (!code)
-			code = open_output(&s);
+			code = replay_output_open(r, pcap_file(s.in), &s.out);
 		if (!code) {
 			report_begin(r);
 			code = run_all(&s);

@@ -5,7 +5,6 @@
  */
 #include "replay.h"
 
-#include <linux/bpf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,11 +65,6 @@ void report_destroy(struct report *report)
 	list_close(&report->events);
 	list_close(&report->traces);
 	free(report);
-}
-
-static const char *name_of(uint32_t verdict)
-{
-	return verdict < LEAT_XDP_ACTIONS ? leat_xdp_action_name(verdict) : "unknown";
 }
 
 /* Maps and variables for people, under a headline if there is anything. */
@@ -226,70 +220,25 @@ static void tell_records(struct replay *r)
 	}
 }
 
-/* Where a redirected packet is to go, in words. */
-static void print_target(struct replay *r, FILE *out)
-{
-	struct leat_bpf_redirect to;
-	struct leat_bpf_map_info info;
-
-	leat_bpf_env_redirect(r->env, r->opts->cpu, &to);
-	if (!to.map) {
-		if (to.key)
-			fprintf(out, " to port %u", to.key);
-		else
-			fputs(" to nowhere", out);
-		return;
-	}
-	leat_bpf_map_info(to.map, &info);
-	if (to.flags & BPF_F_BROADCAST)
-		fprintf(out, " to all of %s", info.name);
-	else
-		fprintf(out, " to %s[%u]", info.name, to.key);
-	if (to.port && !(to.flags & BPF_F_BROADCAST))
-		fprintf(out, ", port %u", to.port);
-}
-
-static void json_target(struct replay *r, struct json_out *j)
-{
-	struct leat_bpf_redirect to;
-	struct leat_bpf_map_info info;
-
-	leat_bpf_env_redirect(r->env, r->opts->cpu, &to);
-	if (to.map) {
-		leat_bpf_map_info(to.map, &info);
-		json_string(j, "map", info.name);
-		if (to.flags & BPF_F_BROADCAST)
-			json_raw(j, "broadcast", "true");
-		else
-			json_number(j, "key", to.key);
-	}
-	if (to.port)
-		json_number(j, "port", to.port);
-}
-
 static void tell_verdict(struct replay *r, uint32_t verdict)
 {
 	struct report *report = r->report;
 	struct json_out *j = &report->verdicts.json;
-	char time[40];
+	char time[40], text[REPLAY_VERDICT_SIZE];
 
 	snprintf(time, sizeof(time), "%" PRIu64 ".%09" PRIu64, r->packet.time / NSEC_PER_SEC,
 		 r->packet.time % NSEC_PER_SEC);
 	if (!report->json) {
-		fprintf(report->out, "packet %" PRIu64 ": %s, %u bytes: %s", r->packet.number, time, r->packet.len,
-			name_of(verdict));
-		if (verdict == LEAT_XDP_REDIRECT)
-			print_target(r, report->out);
-		fputc('\n', report->out);
+		replay_verdict_text(r, verdict, text, sizeof(text));
+		fprintf(report->out, "packet %" PRIu64 ": %s, %u bytes: %s\n", r->packet.number, time, r->packet.len,
+			text);
 		return;
 	}
 	json_open_flat(j, NULL, '{');
 	json_number(j, "packet", r->packet.number);
 	json_string(j, "time", time);
 	json_number(j, "length", r->packet.len);
-	json_string(j, "verdict", name_of(verdict));
-	if (verdict == LEAT_XDP_REDIRECT)
-		json_target(r, j);
+	replay_verdict_json(r, verdict, j);
 	json_close(j, '}');
 }
 
