@@ -17,6 +17,7 @@ enum exit_code {
 	EXIT_FAILED = 4,  /* a port failed during the run */
 	EXIT_LEAK = 5,    /* buffers were outstanding at the end */
 	EXIT_TRAPS = 6,   /* replay: the program was ended by traps */
+	EXIT_UNEXPECTED = 7, /* replay: --expect, and verdicts differ */
 };
 
 /** One command: a row of the table in main.c. */

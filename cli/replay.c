@@ -137,8 +137,7 @@ static int load_object(struct replay *r)
 
 static int run_loaded(struct replay *r)
 {
-	bool trapped = false;
-	int code;
+	int code, told;
 
 	r->report = report_create(r);
 	if (!r->report) {
@@ -146,10 +145,9 @@ static int run_loaded(struct replay *r)
 		return EXIT_CONFIG;
 	}
 	code = replay_run_capture(r);
-	if (!report_finish(r, &trapped))
-		code = code > EXIT_CONFIG ? code : EXIT_CONFIG;
+	told = report_finish(r);
 	report_destroy(r->report);
-	return trapped ? EXIT_TRAPS : code;
+	return told > code ? told : code;
 }
 
 static int load_and_run(struct replay *r)
@@ -166,7 +164,9 @@ static int load_and_run(struct replay *r)
 	int err, code = EXIT_CONFIG;
 
 	leat_xdp_bpf_init();
-	err = leat_bpf_env_create(&opts, &r->env);
+	err = replay_expect_read(r);
+	if (!err)
+		err = leat_bpf_env_create(&opts, &r->env);
 	if (!err)
 		err = load_object(r);
 	if (err)
@@ -175,6 +175,7 @@ static int load_and_run(struct replay *r)
 		code = run_loaded(r);
 	leat_bpf_object_close(r->obj);
 	leat_bpf_env_destroy(r->env);
+	replay_expect_free(r->expect);
 	return code;
 }
 

@@ -23,7 +23,7 @@ struct replay_words {
 enum replay_format { REPLAY_BY_NAME, REPLAY_PCAP, REPLAY_PCAPNG };
 
 struct replay_opts {
-	const char *object, *capture, *out, *prog, *btf;
+	const char *object, *capture, *out, *prog, *btf, *expect;
 	struct replay_words maps, sets, events;
 	bool verdicts, json;
 	uint64_t seed;
@@ -52,6 +52,7 @@ struct replay_packet {
 };
 
 struct report;
+struct expect;
 
 struct replay {
 	const struct replay_opts *opts;
@@ -60,6 +61,7 @@ struct replay {
 	struct leat_bpf_object *obj;
 	struct leat_bpf_prog *prog;
 	struct report *report;
+	struct expect *expect; /* NULL: nothing is */
 	struct replay_counts counts;
 	struct replay_packet packet;
 };
@@ -90,6 +92,16 @@ int replay_output_open(const struct replay *r, FILE *input, struct replay_output
 int replay_output_packet(const struct replay_output *out, const struct leat_xdp_buff *xdp, uint32_t verdict);
 void replay_output_close(struct replay_output *out);
 
+/* ---- replay_expect.c ---- */
+
+/** Reads what --expect names, if it does. Returns 0 or a negative errno, with what is wrong in the diag. */
+int replay_expect_read(struct replay *r);
+/** Compares the verdict on the packet that was run last. */
+void replay_expect_packet(struct replay *r, uint32_t verdict);
+/** Compares what can be compared in the end; whether all was as expected. *@compared: verdicts. */
+bool replay_expect_finish(struct replay *r, uint64_t *compared);
+void replay_expect_free(struct expect *expect);
+
 /* ---- replay_verdict.c ---- */
 
 struct json_out;
@@ -110,8 +122,11 @@ void report_begin(struct replay *r);
 void report_packet(struct replay *r, uint32_t verdict);
 /** A line that the program traced. */
 void report_trace(void *arg, const char *line);
-/** Says the rest, if it was begun; false when it could not be written. Whether programs trapped goes to *@trapped. */
-bool report_finish(struct replay *r, bool *trapped);
+/** A verdict that was not expected, or (@got is NULL) packets that should have been run. */
+void report_difference(struct replay *r, uint64_t first, uint64_t last, const char *expected, const char *got);
+void report_total(struct replay *r, const char *what, uint64_t expected, uint64_t got);
+/** Says the rest, if it was begun. Returns the exit code for what it said. */
+int report_finish(struct replay *r);
 void report_destroy(struct report *report);
 
 /* ---- replay_dump.c ---- */

@@ -13,6 +13,7 @@
 const char replay_help[] =
 	"usage: leat replay OBJ.o IN.pcap [-o OUT.pcap] [--prog NAME] [--map NAME='KEY=VALUE,...' | --map FILE.json]\n"
 	"                   [--set VAR=VALUE] [--event MAP=STRUCT] [--keep VERDICTS] [--verdicts] [--json]\n"
+	"                   [--expect FILE] [--format FORMAT]\n"
 	"                   [--seed N] [--cpu N] [--ifindex N] [--queue N] [--btf FILE] [--engine ENGINE]\n"
 	"\n"
 	"Runs an XDP program on each packet of a capture (-: standard input) and prints verdicts, what maps hold, the\n"
@@ -34,6 +35,8 @@ const char replay_help[] =
 	"  -e, --event MAP=STRUCT  print the records of MAP as that struct (else as struct event), or in hexadecimal\n"
 	"                          if they have another size\n"
 	"      --verdicts          one line for each packet: number, time, length, verdict, where it is redirected\n"
+	"      --expect FILE       compare verdicts with what FILE says: lines such as 7: drop, 10-20: redirect to port 5,\n"
+	"                          *: pass (the rest), total drop 12; or what --verdicts printed\n"
 	"  -j, --json              print one JSON object\n"
 	"      --seed N            of random numbers and hash tables (1)\n"
 	"      --cpu N             the CPU that the program sees (0)\n"
@@ -48,7 +51,8 @@ const char replay_help[] =
 	"  1  the object or what an option says has mistakes, or a file could not be opened or written\n"
 	"  2  the command line is wrong\n"
 	"  4  the capture is corrupt or not of Ethernet packets; what stands before the fault was run\n"
-	"  6  the program was ended by traps\n";
+	"  6  the program was ended by traps\n"
+	"  7  verdicts are not as expected\n";
 
 #define KEEP_ALL ((1u << LEAT_XDP_ACTIONS) - 1)
 #define KEEP_DEFAULT (1u << LEAT_XDP_PASS | 1u << LEAT_XDP_TX | 1u << LEAT_XDP_REDIRECT)
@@ -141,6 +145,7 @@ static const struct {
 	{ 'o', offsetof(struct replay_opts, out) },
 	{ 'p', offsetof(struct replay_opts, prog) },
 	{ 'b', offsetof(struct replay_opts, btf) },
+	{ 'x', offsetof(struct replay_opts, expect) },
 };
 
 static const struct {
@@ -197,7 +202,7 @@ int replay_parse_args(int argc, char **argv, struct replay_opts *opts, bool *don
 		{ "ifindex", required_argument, NULL, 'i' }, { "queue", required_argument, NULL, 'q' },
 		{ "btf", required_argument, NULL, 'b' },     { "help", no_argument, NULL, 'h' },
 		{ "engine", required_argument, NULL, 'E' },  { "format", required_argument, NULL, 'F' },
-		{ NULL, 0, NULL, 0 },
+		{ "expect", required_argument, NULL, 'x' },  { NULL, 0, NULL, 0 },
 	};
 	int option, rc = EXIT_GOOD;
 

@@ -25,7 +25,7 @@ struct report {
 	bool json;
 	bool begun;
 	struct json_out top;
-	struct list verdicts, events, traces;
+	struct list verdicts, events, traces, differences;
 };
 
 static const char *const skip_words[SKIP_REASONS] = {
@@ -57,6 +57,15 @@ static void list_close(struct list *list)
 	free(list->text);
 }
 
+static void json_list(struct json_out *j, const char *name, struct list *list)
+{
+	json_open(j, name, '[');
+	fflush(list->json.out);
+	fputs(list->text ? list->text : "", j->out);
+	j->filled = list->json.filled;
+	json_close(j, ']');
+}
+
 void report_destroy(struct report *report)
 {
 	if (!report)
@@ -64,6 +73,7 @@ void report_destroy(struct report *report)
 	list_close(&report->verdicts);
 	list_close(&report->events);
 	list_close(&report->traces);
+	list_close(&report->differences);
 	free(report);
 }
 
@@ -124,7 +134,8 @@ struct report *report_create(struct replay *r)
 	report->json = r->opts->json;
 	report->out = r->opts->out && !strcmp(r->opts->out, "-") ? stderr : stdout;
 	report->top.out = report->out;
-	if (!list_open(&report->verdicts) || !list_open(&report->events) || !list_open(&report->traces)) {
+	if (!list_open(&report->verdicts) || !list_open(&report->events) || !list_open(&report->traces) ||
+	    !list_open(&report->differences)) {
 		report_destroy(report);
 		return NULL;
 	}
@@ -247,6 +258,69 @@ void report_packet(struct replay *r, uint32_t verdict)
 	tell_records(r);
 	if (r->opts->verdicts)
 		tell_verdict(r, verdict);
+	if (r->expect)
+		replay_expect_packet(r, verdict);
+}
+
+/* ---- what was expected ---- */
+
+void report_difference(struct replay *r, uint64_t first, uint64_t last, const char *expected, const char *got)
+{
+	struct json_out *j = &r->report->differences.json;
+	char range[24] = "";
+
+	if (!r->report->json) {
+		if (first != last)
+			snprintf(range, sizeof(range), "-%" PRIu64, last);
+		fprintf(r->report->out, "packet%s %" PRIu64 "%s: expected %s, %s%s\n", first != last ? "s" : "", first,
+			range, expected, got ? "got " : "but not run", got ? got : "");
+		return;
+	}
+	json_open_flat(j, NULL, '{');
+	json_number(j, "packet", first);
+	if (first != last)
+		json_number(j, "last", last);
+	json_string(j, "expected", expected);
+	if (got)
+		json_string(j, "got", got);
+	else
+		json_raw(j, "got", "null");
+	json_close(j, '}');
+}
+
+void report_total(struct replay *r, const char *what, uint64_t expected, uint64_t got)
+{
+	struct json_out *j = &r->report->differences.json;
+
+	if (!r->report->json) {
+		fprintf(r->report->out, "total %s: expected %" PRIu64 ", got %" PRIu64 "\n", what, expected, got);
+		return;
+	}
+	json_open_flat(j, NULL, '{');
+	json_string(j, "total", what);
+	json_number(j, "expected", expected);
+	json_number(j, "got", got);
+	json_close(j, '}');
+}
+
+/* Whether all was as expected. */
+static bool tell_expected(struct replay *r)
+{
+	struct report *report = r->report;
+	uint64_t compared;
+	bool good;
+
+	if (!r->expect)
+		return true;
+	good = replay_expect_finish(r, &compared);
+	if (!report->json) {
+		fprintf(report->out, "expected: %" PRIu64 " verdicts compared, %s\n", compared,
+			good ? "all as expected" : "not all as expected");
+		return good;
+	}
+	json_number(&report->top, "compared", compared);
+	json_list(&report->top, "differences", &report->differences);
+	return good;
 }
 
 /* ---- the sums ---- */
@@ -287,15 +361,6 @@ static void json_sums(struct replay *r)
 		json_number(j, skip_words[i], c->skipped[i]);
 	json_close(j, '}');
 	json_number(j, "written", c->written);
-}
-
-static void json_list(struct json_out *j, const char *name, struct list *list)
-{
-	json_open(j, name, '[');
-	fflush(list->json.out);
-	fputs(list->text ? list->text : "", j->out);
-	j->filled = list->json.filled;
-	json_close(j, ']');
 }
 
 static void tell_trap(struct report *report, const struct leat_bpf_prog *prog, const struct leat_bpf_trap *trap)
@@ -351,11 +416,11 @@ static void tell_lost(struct replay *r)
 	}
 }
 
-static bool finish_json(struct replay *r)
+static int finish_json(struct replay *r)
 {
 	struct report *report = r->report;
 	struct json_out *j = &report->top;
-	bool trapped;
+	int code;
 
 	json_sums(r);
 	if (r->opts->verdicts)
@@ -366,27 +431,38 @@ static bool finish_json(struct replay *r)
 	json_close(j, '}');
 	json_list(j, "traces", &report->traces);
 	json_open(j, "traps", '[');
-	trapped = tell_traps(r);
+	code = tell_traps(r) ? EXIT_TRAPS : EXIT_GOOD;
 	json_close(j, ']');
+	if (!tell_expected(r))
+		code = EXIT_UNEXPECTED;
 	json_state(r, "maps_after", "variables_after", DUMP_VARIABLES_NOT_CONST);
 	json_close(j, '}');
 	fputc('\n', report->out);
-	return trapped;
+	return code;
 }
 
-bool report_finish(struct replay *r, bool *trapped)
+static int finish_text(struct replay *r)
+{
+	int code;
+
+	print_sums(r);
+	tell_lost(r);
+	code = tell_traps(r) ? EXIT_TRAPS : EXIT_GOOD;
+	if (!tell_expected(r))
+		code = EXIT_UNEXPECTED;
+	print_state(r, "maps after:", DUMP_VARIABLES_NOT_CONST);
+	return code;
+}
+
+int report_finish(struct replay *r)
 {
 	struct report *report = r->report;
+	bool written;
+	int code;
 
 	if (!report->begun)
-		return true;
-	if (report->json) {
-		*trapped = finish_json(r);
-	} else {
-		print_sums(r);
-		tell_lost(r);
-		*trapped = tell_traps(r);
-		print_state(r, "maps after:", DUMP_VARIABLES_NOT_CONST);
-	}
-	return report->out == stdout ? output_flush() : !fflush(report->out) && !ferror(report->out);
+		return EXIT_GOOD;
+	code = report->json ? finish_json(r) : finish_text(r);
+	written = report->out == stdout ? output_flush() : !fflush(report->out) && !ferror(report->out);
+	return written || code > EXIT_CONFIG ? code : EXIT_CONFIG;
 }
