@@ -5,12 +5,20 @@
 
 #include "bench.h"
 
+/* Its programs are compiled by clang. */
+#ifdef LEAT_BENCH_BPF
+#define BENCH_BPF BENCH(bpf)
+#else
+#define BENCH_BPF
+#endif
+
 #define BENCHES     \
 	BENCH(pool) \
 	BENCH(return) \
 	BENCH(frag) \
 	BENCH(free) \
-	BENCH(sizing)
+	BENCH(sizing) \
+	BENCH_BPF
 
 #define BENCH(name) extern const struct bench bench_##name;
 BENCHES
