@@ -15,6 +15,7 @@
 #define LEAT_TRACK_LABEL 0x1u  /* paths meet here */
 #define LEAT_TRACK_FUNC 0x2u   /* a function begins here */
 #define LEAT_TRACK_SECOND 0x4u /* second half of a 64-bit load */
+#define LEAT_TRACK_INLINED 0x8u /* a look-up that needs neither a call nor r1 */
 
 enum leat_track_kind {
 	LEAT_TRACK_UNKNOWN,

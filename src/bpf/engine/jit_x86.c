@@ -74,14 +74,18 @@ static void epilogue(struct jit *j)
 
 /* ---- jumps ---- */
 
-/** A jump back pays for the way. */
-static void pay(struct jit *j, uint32_t i, int32_t off)
+/** A jump back pays for the way. When it cannot, the trap stands right behind: then a turn has one jump less. */
+static void jump_back(struct jit *j, uint32_t i, int32_t off)
 {
-	if (off >= 0)
-		return;
+	unsigned int trap = i ? 11 : 8; /* bytes */
+
 	j->in->must_pay = true;
 	leat_x86_alu_imm(j, X_W, 5, FUEL, -off);
-	leat_x86_out(j, CC_B, i, STUB_TRAP_FUEL)->fuel = false;
+	leat_x86_goto(j, CC_AE, i, i + 1 + (uint32_t)off, trap);
+	trap += j->len;
+	leat_x86_mov_imm(j, TMP2, i);
+	leat_x86_jump_to(j, -1, j->stub[STUB_TRAP_FUEL]);
+	LEAT_ASSERT(j->len == trap);
 }
 
 static void jump(struct jit *j, uint32_t i, int op)
@@ -100,16 +104,15 @@ static void jump(struct jit *j, uint32_t i, int op)
 		leat_x86_u32(j, (uint32_t)insn->imm);
 	} else if (insn->imm) {
 		leat_x86_alu_imm(j, wide, 7, dst, insn->imm);
-	} else {
+	} else if ((cond != CC_E && cond != CC_NE) || !leat_x86_flags_are_set(j, i, wide)) {
 		leat_x86_rr(j, wide, 0x85, dst, dst);
 	}
 	if (insn->off >= 0) {
-		leat_x86_goto(j, (int)cond, i, i + 1 + (uint32_t)insn->off);
+		leat_x86_goto(j, (int)cond, i, i + 1 + (uint32_t)insn->off, 0);
 		return;
 	}
 	skip = leat_x86_skip(j, (int)(cond ^ 1));
-	pay(j, i, insn->off);
-	leat_x86_goto(j, -1, i, i + 1 + (uint32_t)insn->off);
+	jump_back(j, i, insn->off);
 	leat_x86_here(j, skip);
 }
 LEAT_STATIC_ASSERT(LEAT_OP_JSLE32X - LEAT_OP_JEQ64K == 43, "four forms of each");
@@ -118,8 +121,10 @@ static void jump_always(struct jit *j, uint32_t i, int op)
 {
 	int32_t off = leat_insn_jump(&j->prog->insn[i], op);
 
-	pay(j, i, off);
-	leat_x86_goto(j, -1, i, i + 1 + (uint32_t)off);
+	if (off < 0)
+		jump_back(j, i, off);
+	else
+		leat_x86_goto(j, -1, i, i + 1 + (uint32_t)off, 0);
 }
 
 /* ---- one pass ---- */
@@ -145,6 +150,8 @@ static void compile_op(struct jit *j, uint32_t i)
 	}
 	switch (leat_insn_row[op].form) {
 	case LEAT_FORM_LD64:
+		if (j->prog->insn[i].dst_reg == BPF_REG_1 && i + 2 < j->prog->n_ops && (j->mark[i + 2] & LEAT_TRACK_INLINED))
+			break; /* nobody reads it */
 		leat_x86_mov_imm(j, leat_jit_reg[j->prog->insn[i].dst_reg], j->prog->op[i].imm);
 		break;
 	case LEAT_FORM_LDX:
@@ -223,6 +230,19 @@ static void begin_pass(struct jit *j)
 	for (i = 0; i < j->n_funcs; i++)
 		j->func[i].was = j->func[i].at;
 	j->len = j->n_out = 0;
+	j->paired = false;
+}
+
+/** With the next one, or the one before, where one instruction does for both. */
+static void compile_alone_or_not(struct jit *j, uint32_t i)
+{
+	bool done = j->paired;
+
+	j->paired = !done && j->prog->op[i].op != LEAT_OP_UNREACHED && leat_x86_pair(j, i, j->row[i]);
+	if (done || j->paired)
+		leat_track_step(&j->track, j->prog, i, j->row[i]);
+	else
+		compile_op(j, i);
 }
 
 static void pass_op(struct jit *j, uint32_t i)
@@ -233,7 +253,7 @@ static void pass_op(struct jit *j, uint32_t i)
 		leat_track_reset(&j->track);
 	j->at[2 * i] = j->len;
 	if (!(j->mark[i] & LEAT_TRACK_SECOND))
-		compile_op(j, i);
+		compile_alone_or_not(j, i);
 	j->at[2 * i + 1] = j->len;
 }
 

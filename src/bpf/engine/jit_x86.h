@@ -71,6 +71,7 @@ struct jit {
 	bool must_guard;   /* what the first pass learned of that */
 	bool own_stubs;    /* the shared pieces are out of reach */
 	bool tail_calls, callbacks;
+	bool paired;        /* the operation at hand was compiled with the one before */
 	uint32_t *at, *was; /* [2 * i]: where operation i begins, [2 * i + 1]: where it ends */
 	int16_t *row;       /* of the table of instructions, by operation */
 	uint8_t *mark;     /* LEAT_TRACK_* */
@@ -110,6 +111,8 @@ void leat_x86_alu_mem_imm(struct jit *j, unsigned int flags, unsigned int ext, u
 void leat_x86_mov_imm(struct jit *j, unsigned int reg, uint64_t value);
 void leat_x86_mov(struct jit *j, unsigned int flags, unsigned int to, unsigned int from);
 void leat_x86_lea(struct jit *j, unsigned int to, unsigned int base, int32_t disp);
+/** @to = @base + @index, which is not RSP. */
+void leat_x86_lea_sum(struct jit *j, unsigned int to, unsigned int base, unsigned int index);
 void leat_x86_push(struct jit *j, unsigned int reg);
 void leat_x86_pop(struct jit *j, unsigned int reg);
 /** Calls a function of C; changes rax when it is far away. */
@@ -120,8 +123,8 @@ void leat_x86_call_to(struct jit *j, uint32_t target);
 /** Jumps over something short; leat_x86_here() says where to. */
 uint32_t leat_x86_skip(struct jit *j, int cc);
 void leat_x86_here(struct jit *j, uint32_t skip);
-/** Jumps to the code of operation @target; the last thing of operation @op. */
-void leat_x86_goto(struct jit *j, int cc, uint32_t op, uint32_t target);
+/** Jumps to the code of operation @target; of operation @op, @behind bytes follow. */
+void leat_x86_goto(struct jit *j, int cc, uint32_t op, uint32_t target, uint32_t behind);
 /** Jumps to code behind the rest that leads to @stub. Returns what is to be filled in. */
 struct jit_out *leat_x86_out(struct jit *j, int cc, uint32_t op, enum jit_stub stub);
 
@@ -138,6 +141,13 @@ void leat_x86_emit_stubs(struct jit *j);
 int leat_x86_get_shared(bool avx, const struct jit_shared **s);
 /** The code's memory is known: so is where the shared pieces are from there, or that they are too far. */
 void leat_x86_use_shared(struct jit *j, const struct jit_shared *s);
+
+/* ---- jit_x86_pair.c ---- */
+
+/** Compiles operation @i, an @op, and the next together, if that can be done. */
+bool leat_x86_pair(struct jit *j, uint32_t i, int op);
+/** Whether the operation before jump @i has left ZF as a comparison of its register with 0 would (@wide: 64 bits). */
+bool leat_x86_flags_are_set(const struct jit *j, uint32_t i, bool wide);
 
 /* ---- by kinds of operation: each compiles operation @i, an @op of the table ---- */
 

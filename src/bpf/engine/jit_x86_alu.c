@@ -197,6 +197,8 @@ static void multiply(struct jit *j, const struct bpf_insn *insn, unsigned int wi
 /** add, or, and, sub, xor: @ext as in leat_x86_alu_imm(). */
 static void simple(struct jit *j, const struct bpf_insn *insn, unsigned int ext, unsigned int wide, bool x)
 {
+	if (ext == 4 && !x && insn->imm >= 0)
+		wide = 0; /* clears the upper half all the same, and is shorter */
 	if (x)
 		leat_x86_rr(j, wide, ext << 3 | 3, reg(insn->dst_reg), reg(insn->src_reg));
 	else

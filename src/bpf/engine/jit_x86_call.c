@@ -162,7 +162,12 @@ static void array_lookup(struct jit *j, const struct leat_bpf_map *map)
 /** The map's own function: map, key, cpu. */
 static void map_lookup(struct jit *j, struct leat_bpf_map *map)
 {
-	leat_x86_mov_imm(j, RDI, (uint64_t)(uintptr_t)map);
+	const struct leat_track_reg *known = &j->track.reg[BPF_REG_1];
+
+	if (known->kind == LEAT_TRACK_MAP && known->map == map->number)
+		leat_x86_mov(j, X_W, RDI, leat_jit_reg[BPF_REG_1]);
+	else
+		leat_x86_mov_imm(j, RDI, (uint64_t)(uintptr_t)map);
 	leat_x86_mov(j, X_W, RSI, RDX);
 	leat_x86_mem(j, 0, 0x8b, RDX, RUN, RUN_OFF(cpu));
 	leat_x86_call(j, (const void *)(uintptr_t)map->type->lookup);
@@ -187,10 +192,6 @@ static void call_known(struct jit *j, uint32_t i, const struct leat_bpf_helper *
 {
 	struct leat_bpf_map *map = map_at(j, i);
 
-	if (helper->id == BPF_FUNC_map_lookup_elem && is_array(map) && fits(map)) {
-		array_lookup(j, map);
-		return;
-	}
 	if (helper->id == BPF_FUNC_map_lookup_elem && map->type->lookup) {
 		map_lookup(j, map);
 		return;
@@ -210,10 +211,17 @@ void leat_x86_call_helper(struct jit *j, uint32_t i)
 {
 	const struct leat_bpf_helper *helper = helper_at(j, i);
 	struct cost cost = { 0 };
+	bool known = args_known(j, i, helper, &cost);
 
+	if (known && helper->id == BPF_FUNC_map_lookup_elem && is_array(map_at(j, i)) && fits(map_at(j, i)) &&
+	    !cost.known && !cost.sizes) {
+		j->mark[i] |= LEAT_TRACK_INLINED;
+		array_lookup(j, map_at(j, i));
+		return;
+	}
 	j->in->must_call = true;
 	leat_x86_store_fuel(j);
-	if (args_known(j, i, helper, &cost)) {
+	if (known) {
 		burn(j, i, &cost);
 		call_known(j, i, helper);
 		if (may_trap(helper))

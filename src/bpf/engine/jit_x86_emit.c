@@ -121,6 +121,18 @@ void leat_x86_lea(struct jit *j, unsigned int to, unsigned int base, int32_t dis
 		leat_x86_mov(j, X_W, to, base);
 }
 
+void leat_x86_lea_sum(struct jit *j, unsigned int to, unsigned int base, unsigned int index)
+{
+	unsigned int mod = (base & 7) == RBP ? 0x40 : 0; /* which needs a displacement */
+
+	leat_x86_byte(j, 0x48 | (to & 8) >> 1 | (index & 8) >> 2 | (base & 8) >> 3);
+	leat_x86_byte(j, 0x8d);
+	leat_x86_byte(j, mod | (to & 7) << 3 | 4);
+	leat_x86_byte(j, (index & 7) << 3 | (base & 7));
+	if (mod)
+		leat_x86_byte(j, 0);
+}
+
 void leat_x86_push(struct jit *j, unsigned int reg)
 {
 	begin(j, 0, 0x50 | (reg & 7), 0, reg, false);
@@ -178,9 +190,9 @@ void leat_x86_here(struct jit *j, uint32_t skip)
  * Distances are taken between places of the pass before. From pass to pass nothing gets longer, so a distance that was
  * short stays so; in the last pass both are where they were.
  */
-void leat_x86_goto(struct jit *j, int cc, uint32_t op, uint32_t target)
+void leat_x86_goto(struct jit *j, int cc, uint32_t op, uint32_t target, uint32_t behind)
 {
-	int64_t distance = j->counting ? JUMP_FAR : (int64_t)j->was[2 * target] - j->was[2 * op + 1];
+	int64_t distance = j->counting ? JUMP_FAR : (int64_t)j->was[2 * target] - (j->was[2 * op + 1] - behind);
 	bool near = !j->far && distance >= -128 && distance <= 127;
 
 	if (near) {

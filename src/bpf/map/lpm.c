@@ -152,6 +152,41 @@ static inline uint32_t common_bits(const struct lpm *t, const struct node *node,
 
 /* ---- lookup ---- */
 
+/** The first @n <= 8 bytes as a number, first bit highest; the rest are zeros. Sizes that are common need no loop. */
+static inline uint64_t load_word(const uint8_t *data, uint32_t n)
+{
+	uint64_t word = 0;
+
+	if (n == 8)
+		memcpy(&word, data, 8);
+	else if (n == 4)
+		memcpy(&word, data, 4);
+	else
+		memcpy(&word, data, n);
+	return be64toh(word);
+}
+
+/** As find_longest(), of keys that are one word: what was found equal stays so, so one look at a node is enough. */
+static struct node *find_in_word(const struct lpm *t, const struct prefix *p)
+{
+	uint64_t key = load_word(p->data, t->data_size), differ;
+	struct node *found = NULL, *node;
+	uint32_t idx = load_link(&t->root), len;
+
+	while (idx) {
+		node = node_at(t, idx);
+		len = node->prefixlen;
+		differ = key ^ be64toh(node->data[0]);
+		if (len > p->len || (len && differ >> (64 - len)))
+			break;
+		found = is_hollow(node) ? found : node;
+		if (len == t->max_len)
+			break;
+		idx = load_link(&node->child[key << len >> 63]);
+	}
+	return found;
+}
+
 static struct node *find_longest(const struct lpm *t, const struct prefix *p)
 {
 	struct node *found = NULL, *node;
@@ -159,6 +194,8 @@ static struct node *find_longest(const struct lpm *t, const struct prefix *p)
 
 	if (p->len > t->max_len)
 		return NULL;
+	if (t->data_size <= 8)
+		return find_in_word(t, p);
 	for (idx = load_link(&t->root); idx; idx = load_link(&node->child[bit_of(p->data, common)])) {
 		node = node_at(t, idx);
 		common = common_bits(t, node, p);
