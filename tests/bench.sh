@@ -48,6 +48,9 @@ benches=$(cut -d' ' -f1 out)
 for name in pool return frag free sizing; do
 	claim "there is $name" grep -q "^$name " out
 done
+if [ -e "$LEAT_BUILD/leat-load" ] && command -v clang >/dev/null; then
+	claim 'there is bpf' grep -q '^bpf ' out
+fi
 for name in $benches; do
 	bench 0 "$name" --smoke --json
 	claim "$name: the object is as it should be" python3 shape.py "$name"
