@@ -94,6 +94,19 @@ static uint32_t copies(const struct filling *f)
 	return f->info.per_cpu ? f->r->opts->cpu + 1 : 1;
 }
 
+/* Puts what was parsed into the map. */
+static int put(struct filling *f, const char *key)
+{
+	int err = leat_bpf_map_update(f->map, f->key, f->values, 0);
+
+	if (err == -E2BIG)
+		leat_diag_add(f->r->diag, "element %.64s does not fit: the map has %u entries", key,
+			      f->info.max_entries);
+	else if (err)
+		leat_diag_add(f->r->diag, "element %.64s: %s", key, strerror(-err));
+	return err;
+}
+
 /* One value for every CPU. */
 static int parse_same(struct filling *f, const char *text)
 {
@@ -108,17 +121,15 @@ static int parse_same(struct filling *f, const char *text)
 	return err;
 }
 
-/* Puts what was parsed into the map. */
-static int put(struct filling *f, const char *key)
+/* The same value for every CPU, or a map, under the key that was parsed. */
+static int put_text(struct filling *f, const char *key, const char *value)
 {
-	int err = leat_bpf_map_update(f->map, f->key, f->values, 0);
+	int err;
 
-	if (err == -E2BIG)
-		leat_diag_add(f->r->diag, "element %.64s does not fit: the map has %u entries", key,
-			      f->info.max_entries);
-	else if (err)
-		leat_diag_add(f->r->diag, "element %.64s: %s", key, strerror(-err));
-	return err;
+	if (f->info.nested)
+		return leat_bpf_map_put_inner(f->map, f->key, value, f->r->diag);
+	err = parse_same(f, value);
+	return err ? err : put(f, key);
 }
 
 /* ---- on the command line ---- */
@@ -154,9 +165,7 @@ static int put_pair(struct filling *f, char *pair)
 	}
 	pair[len] = '\0';
 	err = leat_bpf_map_parse_key(f->map, pair, f->key, f->r->diag);
-	if (!err)
-		err = parse_same(f, pair + len + 1);
-	return err ? err : put(f, pair);
+	return err ? err : put_text(f, pair, pair + len + 1);
 }
 
 /* "NAME=KEY=VALUE,...", which may be changed. */
@@ -219,10 +228,10 @@ static int put_element(struct filling *f, const json_t *element)
 		leat_diag_add(f->r->diag, "must be {\"key\": ..., \"value\": ...}");
 	else
 		err = leat_bpf_map_parse_key(f->map, key, f->key, f->r->diag);
+	if (!err && !value)
+		err = parse_each(f, values);
 	if (!err)
-		err = value ? parse_same(f, value) : parse_each(f, values);
-	if (!err)
-		err = put(f, key);
+		err = value ? put_text(f, key, value) : put(f, key);
 	free(key);
 	free(value);
 	return err;

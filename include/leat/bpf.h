@@ -195,6 +195,7 @@ struct leat_bpf_map_info {
 	uint32_t flags;                   /* BPF_F_* of the definition */
 	bool per_cpu;                     /* values are one per CPU, each rounded up to 8 bytes */
 	bool internal;                    /* global data */
+	bool nested;                      /* it holds maps: leat_bpf_map_set_inner() */
 	uint32_t value_bytes;             /* bytes that lookup and update handle: value_size, or all CPUs' copies */
 	uint32_t btf_key, btf_value;      /* type numbers for leat_bpf_map_format_*(); 0: unknown */
 };
@@ -212,6 +213,47 @@ LEAT_API int leat_bpf_map_delete(struct leat_bpf_map *map, const void *key);
 /** Copies the key after @key (NULL: the first) to @next. Returns 0, or -ENOENT at the end. *any*. */
 LEAT_API int leat_bpf_map_next_key(struct leat_bpf_map *map, const void *key, void *next);
 
+/*
+ * Maps of maps. A value is a map of the same object, or one that was made like the template. leat_bpf_map_update() and
+ * leat_bpf_map_lookup() handle it as the map's number (leat_bpf_map_number()); deletion and keys are as for other maps.
+ * What programs may still be using goes after a grace period.
+ */
+
+/** Most maps that leat_bpf_map_make_inner() makes for one object. */
+#define LEAT_BPF_INNER_MAX 65536u
+
+/** The number by which a map of maps names @map. */
+LEAT_API uint32_t leat_bpf_map_number(const struct leat_bpf_map *map);
+/**
+ * Makes a map like those that @outer holds, with @max_entries entries (0: as many as the template; an array without
+ * BPF_F_INNER_MAP can have no other number). @name is what leat_bpf_object_map_find() finds it by. It is the caller's
+ * until leat_bpf_map_release(). After load. *control*. Returns 0, -EINVAL (no map of maps, not loaded, a number that
+ * does not fit), -ENOSPC (LEAT_BPF_INNER_MAX), -ENOMEM, or as the type says.
+ */
+LEAT_API int leat_bpf_map_make_inner(struct leat_bpf_map *outer, const char *name, uint32_t max_entries,
+				     struct leat_bpf_map **inner);
+/**
+ * Gives up a map that was made by leat_bpf_map_make_inner(): it goes when no map holds it, and with its object. Other
+ * maps are left as they are. *control*.
+ */
+LEAT_API void leat_bpf_map_release(struct leat_bpf_map *map);
+/**
+ * Puts @inner into @outer. @flags as for leat_bpf_map_update(); of an array BPF_ANY. Returns 0, -EINVAL (not like the
+ * template, of another object, or global data), -E2BIG, -EEXIST, -ENOENT, -ENOMEM. *any*.
+ */
+LEAT_API int leat_bpf_map_set_inner(struct leat_bpf_map *outer, const void *key, struct leat_bpf_map *inner,
+				    uint64_t flags);
+/**
+ * The map at @key, or NULL. It stays as long as it is there, or is held by who made it. *control*.
+ */
+LEAT_API struct leat_bpf_map *leat_bpf_map_get_inner(struct leat_bpf_map *outer, const void *key);
+/**
+ * Puts into @outer what @text names: a map of the object, or "new" or "new:N" for one that is made like the template,
+ * with N entries, and goes when it is taken out. *control*. Returns as the two above, with a sentence in @diag.
+ */
+LEAT_API int leat_bpf_map_put_inner(struct leat_bpf_map *outer, const void *key, const char *text,
+				    struct leat_diag *diag);
+
 /** Takes one record. @cpu is -1 for a ring buffer. A negative return ends the walk and is returned. */
 typedef int leat_bpf_record_fn(void *arg, int cpu, const void *data, uint32_t size);
 /**
@@ -223,8 +265,8 @@ LEAT_API int leat_bpf_map_consume(struct leat_bpf_map *map, leat_bpf_record_fn *
 LEAT_API uint64_t leat_bpf_map_lost(const struct leat_bpf_map *map);
 
 /**
- * Writes a key or a value (one CPU's) as JSON text by its BTF type, as bytes in hexadecimal without one. Returns the
- * length it wanted, as snprintf does, or a negative errno.
+ * Writes a key or a value (one CPU's) as JSON text by its BTF type, as bytes in hexadecimal without one; a value that is
+ * a map by its name. Returns the length it wanted, as snprintf does, or a negative errno.
  */
 LEAT_API int leat_bpf_map_format_key(const struct leat_bpf_map *map, const void *key, char *buf, size_t size);
 LEAT_API int leat_bpf_map_format_value(const struct leat_bpf_map *map, const void *value, char *buf, size_t size);

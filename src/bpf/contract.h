@@ -19,7 +19,8 @@
  * another.
  *
  * Maps. Where a map lies, its sizes and whether it is frozen are settled before a program is made ready; the value of a
- * frozen map is a constant.
+ * frozen map is a constant. A map that a look-up in a map of maps gives is like the template, is not frozen, and is
+ * known from its register alone; it lives until the end of the run.
  *
  * Regions. A memory access is of one class, found by the verifier per instruction (LEAT_BPF_REGION_*). The engine
  * checks the address against the region unless the verifier has proven it; outside the region is a trap: the program
@@ -65,6 +66,7 @@ struct leat_bpf_aux {
 	bool reached;       /* on some path */
 	bool access;        /* of memory: what proven is about */
 	int32_t map;        /* REGION_MAP, and helper calls on a map that is the same on all paths: its number; else -1 */
+	int16_t like;       /* helper calls on inner maps of the same template on all paths: the template's number; else -1 */
 	/**
 	 * Stack slots (bit n: bytes 8n..8n+7 of a frame) that a write to a place unknown before may not touch: pointers
 	 * were spilled there that are read again. A write that does is a trap.

@@ -140,7 +140,7 @@ static bool refers_well(const struct image *image, const struct bpf_insn *insn)
 	uint32_t imm = (uint32_t)insn->imm;
 
 	if (is_wide(insn) && (insn->src_reg == BPF_PSEUDO_MAP_FD || insn->src_reg == BPF_PSEUDO_MAP_VALUE))
-		return imm < image->head->maps.n;
+		return imm < image->head->maps.n && !(image->map[imm].flags & LEAT_IMAGE_MAP_TEMPLATE);
 	if ((is_wide(insn) && insn->src_reg == BPF_PSEUDO_BTF_ID) ||
 	    (insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == BPF_PSEUDO_KFUNC_CALL))
 		return is_string(image, imm);
@@ -191,9 +191,12 @@ static int check_inits(const struct image *image, uint32_t idx)
 
 	if (!within(map->inits.off, map->inits.n, image->head->inits.n))
 		return refuse(image, "map", idx, "its initial elements are not there");
+	if (map->inits.n && map->key_size != sizeof(init->index))
+		return refuse(image, "map", idx, "its initial elements have keys of another size");
 	for (i = 0; i < map->inits.n; i++) {
 		init = &image->init[map->inits.off + i];
-		if (init->index >= map->max_entries || init->prog > image->head->progs.n ||
+		if ((init->index >= map->max_entries && map->type != BPF_MAP_TYPE_HASH_OF_MAPS) ||
+		    init->prog > image->head->progs.n ||
 		    init->map > image->head->maps.n || !init->prog == !init->map || init->pad)
 			return refuse(image, "map", idx, "an initial element is none");
 		if (init->map && (image->map[init->map - 1].flags & LEAT_IMAGE_MAP_TEMPLATE))

@@ -13,6 +13,7 @@
 #include "base/opts.h"
 #include "bpf/btf/btf.h"
 #include "bpf/env.h"
+#include "bpf/map/mem.h"
 
 static const void *table(const struct leat_bpf_object *obj, const struct leat_image_table *t)
 {
@@ -65,17 +66,26 @@ static void define_map(struct leat_bpf_object *obj, uint32_t idx)
 		.btf_key = from->btf_key,
 		.btf_value = from->btf_value,
 		.inner = from->inner ? &obj->map[from->inner - 1] : NULL,
+		.template = from->flags & LEAT_IMAGE_MAP_TEMPLATE,
 	};
 	map->value_stride = map->value_size <= UINT32_MAX - 7 ? (map->value_size + 7) & ~7u : 0;
 	map->cpus = map->type && (map->type->flags & LEAT_BPF_MAP_PER_CPU) ? obj->env->cpus : 1;
 	snprintf(map->name, sizeof(map->name), "%s", leat_image_string(obj->head, from->name));
 }
 
+static uint64_t table_size(const struct leat_bpf_object *obj)
+{
+	return (1 + (uint64_t)obj->head->maps.n + obj->max_later) * sizeof(*obj->map);
+}
+
+/* The table must not move: programs have addresses of maps. So it has room for all that may ever be made. */
 static int make_maps(struct leat_bpf_object *obj)
 {
 	uint32_t i;
 
-	obj->map = leat_heap_zalloc(obj->head->maps.n * sizeof(*obj->map));
+	for (i = 0; i < obj->head->maps.n && !obj->max_later; i++)
+		obj->max_later = leat_object_image_map(obj, i)->inner ? LEAT_BPF_INNER_MAX : 0;
+	obj->map = leat_bpf_pages_alloc(table_size(obj));
 	if (!obj->map)
 		return -ENOMEM;
 	obj->n_maps = obj->head->maps.n;
@@ -89,6 +99,7 @@ static int fill(struct leat_bpf_object *obj, struct leat_diag *diag)
 {
 	int err;
 
+	pthread_mutex_init(&obj->nested_lock, NULL);
 	err = make_progs(obj);
 	if (!err)
 		err = make_maps(obj);
@@ -165,7 +176,7 @@ void leat_bpf_object_close(struct leat_bpf_object *obj)
 		return;
 	leat_object_unload(obj);
 	leat_btf_destroy(obj->btf);
-	leat_heap_free(obj->map);
+	leat_bpf_pages_free(obj->map, table_size(obj));
 	leat_heap_free(obj->prog);
 	leat_heap_free(obj->image);
 	leat_heap_free(obj);
@@ -195,9 +206,13 @@ struct leat_bpf_prog *leat_bpf_object_prog_get(struct leat_bpf_object *obj, unsi
 	return idx < obj->n_progs ? &obj->prog[idx] : NULL;
 }
 
-/* Whether a map can be looked at: not templates, types that we do not have, and maps that were not needed. */
+/*
+ * Whether a map can be looked at: not templates, types that we do not have, and maps that were not needed or are going.
+ */
 static bool is_there(const struct leat_bpf_object *obj, uint32_t idx)
 {
+	if (idx >= obj->n_maps)
+		return leat_bpf_map_is_made(&obj->map[idx]) && obj->map[idx].holders;
 	if (leat_object_image_map(obj, idx)->flags & LEAT_IMAGE_MAP_TEMPLATE)
 		return false;
 	return obj->map[idx].type && (obj->map[idx].made || !obj->loaded);
@@ -207,7 +222,7 @@ struct leat_bpf_map *leat_bpf_object_map_get(struct leat_bpf_object *obj, unsign
 {
 	uint32_t i;
 
-	for (i = 0; i < obj->n_maps; i++)
+	for (i = 0; i < leat_bpf_object_maps(obj); i++)
 		if (is_there(obj, i) && !idx--)
 			return &obj->map[i];
 	return NULL;
@@ -228,12 +243,14 @@ struct leat_bpf_prog *leat_bpf_object_prog_find(struct leat_bpf_object *obj, con
 
 struct leat_bpf_map *leat_bpf_object_map_find(struct leat_bpf_object *obj, const char *name)
 {
-	const struct leat_image_map *map;
+	const char *own;
 	uint32_t i;
 
-	for (i = 0; i < obj->n_maps; i++) {
-		map = leat_object_image_map(obj, i);
-		if (is_there(obj, i) && !strcmp(leat_image_string(obj->head, map->name), name))
+	for (i = 0; i < leat_bpf_object_maps(obj); i++) {
+		/* a map's own copy may be cut short */
+		own = i < obj->n_maps ? leat_image_string(obj->head, leat_object_image_map(obj, i)->name) :
+					obj->map[i].name;
+		if (is_there(obj, i) && !strcmp(own, name))
 			return &obj->map[i];
 	}
 	return NULL;

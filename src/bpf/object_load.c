@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * object_load.c: makes an object ready to run: maps with their first contents, programs verified and decoded, program
- * arrays filled. When one program is wanted, only what it can reach: maps that its instructions name, programs that
- * stand in its program arrays, and so on. Control thread.
+ * arrays and maps of maps filled. When one program is wanted, only what it can reach: maps that its instructions name,
+ * programs that stand in its program arrays, maps that may stand in its maps of maps, and so on. Control thread.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -71,6 +71,16 @@ static void need_inits_of(struct needs *needs, const struct leat_image_map *map)
 	}
 }
 
+/* A map of maps may be given any map of the object that is like its template. */
+static void need_inner_maps(struct needs *needs, const struct leat_bpf_map *map)
+{
+	uint32_t i;
+
+	for (i = 0; map->inner && map->inner->type && i < needs->obj->n_maps; i++)
+		if (!needs->obj->map[i].template && leat_bpf_map_fits(map->inner, &needs->obj->map[i]))
+			need(needs, &needs->map[i]);
+}
+
 /* Follows programs to maps and maps to programs, until nothing is new. */
 static void follow(struct needs *needs)
 {
@@ -81,9 +91,12 @@ static void follow(struct needs *needs)
 		for (i = 0; i < needs->obj->n_progs; i++)
 			if (needs->prog[i])
 				need_maps_of(needs, &needs->obj->prog[i]);
-		for (i = 0; i < needs->obj->n_maps; i++)
-			if (needs->map[i])
-				need_inits_of(needs, leat_object_image_map(needs->obj, i));
+		for (i = 0; i < needs->obj->n_maps; i++) {
+			if (!needs->map[i])
+				continue;
+			need_inits_of(needs, leat_object_image_map(needs->obj, i));
+			need_inner_maps(needs, &needs->obj->map[i]);
+		}
 	} while (needs->changed);
 }
 
@@ -151,6 +164,12 @@ static int refuse_type(const struct needs *needs, uint32_t number, struct leat_d
 	return -EOPNOTSUPP;
 }
 
+/* A type may have been registered since the object was opened. */
+static const struct leat_bpf_map_type *type_of(const struct leat_bpf_map *map)
+{
+	return map->type ? map->type : leat_bpf_map_type_find(leat_object_image_map(map->obj, map->number)->type);
+}
+
 static int make_map(const struct needs *needs, uint32_t number, struct leat_diag *diag)
 {
 	const struct leat_image_map *from = leat_object_image_map(needs->obj, number);
@@ -159,10 +178,11 @@ static int make_map(const struct needs *needs, uint32_t number, struct leat_diag
 	const uint32_t zero = 0;
 	int err;
 
-	if (!map->type)
-		map->type = leat_bpf_map_type_find(from->type); /* it may have been registered since */
-	if (!map->type)
-		return refuse_type(needs, number, diag);
+	map->type = type_of(map);
+	if (map->inner)
+		map->inner->type = type_of(map->inner);
+	if (!map->type || (map->inner && !map->inner->type))
+		return refuse_type(needs, map->type ? map->inner->number : number, diag);
 	err = leat_bpf_map_create(map, diag);
 	if (err)
 		return err;
@@ -175,7 +195,22 @@ static int make_map(const struct needs *needs, uint32_t number, struct leat_diag
 	return err;
 }
 
-static int fill_prog_array(struct leat_bpf_object *obj, uint32_t number, struct leat_diag *diag)
+static int set_init(struct leat_bpf_map *map, const struct leat_image_init *init)
+{
+	struct leat_bpf_object *obj = map->obj;
+
+	if (init->prog)
+		return leat_bpf_prog_array_set(map, init->index, &obj->prog[init->prog - 1]);
+	return leat_bpf_map_set_inner(map, &init->index, &obj->map[init->map - 1], BPF_ANY);
+}
+
+static const char *why_not(const struct leat_image_init *init, int err)
+{
+	return init->map && err == -EINVAL ? "it is not like the template" : strerror(-err);
+}
+
+/* The programs of a program array, the maps of a map of maps. */
+static int fill_map(struct leat_bpf_object *obj, uint32_t number, struct leat_diag *diag)
 {
 	const struct leat_image_map *from = leat_object_image_map(obj, number);
 	const struct leat_image_init *init = inits_of(obj, from);
@@ -183,11 +218,10 @@ static int fill_prog_array(struct leat_bpf_object *obj, uint32_t number, struct 
 	int err = 0;
 
 	for (i = 0; i < from->inits.n && !err; i++) {
-		err = init[i].prog ? leat_bpf_prog_array_set(&obj->map[number], init[i].index,
-							     &obj->prog[init[i].prog - 1]) : -EOPNOTSUPP;
+		err = set_init(&obj->map[number], &init[i]);
 		if (err)
 			leat_diag_add(diag, "map '%s' does not take its first element %u: %s", obj->map[number].name,
-				      init[i].index, strerror(-err));
+				      init[i].index, why_not(&init[i], err));
 	}
 	return err;
 }
@@ -249,7 +283,7 @@ static int load_all(const struct needs *needs, struct leat_diag *diag)
 	}
 	for (i = 0; i < obj->n_maps && !err; i++)
 		if (needs->map[i])
-			err = fill_prog_array(obj, i, diag);
+			err = fill_map(obj, i, diag);
 	return err ? err : leat_bpf_engine_choose(obj, diag);
 }
 
@@ -286,6 +320,7 @@ void leat_object_unload(struct leat_bpf_object *obj)
 
 	for (i = 0; i < obj->n_progs; i++)
 		unload_prog(&obj->prog[i]);
+	leat_bpf_nested_end(obj);
 	for (i = 0; i < obj->n_maps; i++) {
 		if (obj->map[i].type)
 			leat_bpf_map_destroy(&obj->map[i]);

@@ -5,6 +5,7 @@
 
 #include <leat/bpf.h>
 #include <linux/bpf.h>
+#include <pthread.h>
 
 #include "bpf/contract.h"
 #include "bpf/image.h"
@@ -48,12 +49,22 @@ struct leat_bpf_object {
 	const struct leat_image_header *head;
 	struct leat_bpf_prog *prog;         /* n_progs of them */
 	uint32_t n_progs;
-	struct leat_bpf_map *map;           /* n_maps of them */
+	struct leat_bpf_map *map;           /* n_maps of the image, then places for maps that are made later */
 	uint32_t n_maps;
+	uint32_t n_later;                   /* such places that were ever used (atomic) */
+	uint32_t max_later;
+	struct leat_bpf_map *going, *free_place; /* made later: those without holders; places that are free again */
+	pthread_mutex_t nested_lock;        /* entries of maps of maps, maps that are made later */
 	struct leat_btf *btf;               /* NULL: the object has none */
 	bool loaded;
 	bool strict;                        /* no guards */
 };
+
+/** How many places of obj->map may hold a map that is made: those of the image, then those made later. *any*. */
+static inline uint32_t leat_bpf_object_maps(const struct leat_bpf_object *obj)
+{
+	return obj->n_maps + __atomic_load_n(&obj->n_later, __ATOMIC_ACQUIRE);
+}
 
 /** Checks an image as a whole. Returns 0, or -EINVAL with a sentence in @diag. */
 int leat_image_check(const void *image, size_t len, struct leat_diag *diag);

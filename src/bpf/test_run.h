@@ -17,7 +17,7 @@
 #include "bpf/prog.h"
 #include "bpf/test_asm.h"
 
-#define TEST_MAPS 8u
+#define TEST_MAPS 16u
 #define TEST_PROGS 40u
 
 struct test_bpf {
@@ -48,9 +48,9 @@ static inline int test_bpf_begin(struct test_bpf *t, uint64_t fuel)
 	return 0;
 }
 
-/** Adds a map; returns its number, or -1. */
-static inline int test_bpf_map(struct test_bpf *t, uint32_t type, uint32_t key, uint32_t value, uint32_t max,
-			       uint32_t flags)
+/** Defines the map that the next place is for. */
+static inline struct leat_bpf_map *test_bpf_define(struct test_bpf *t, uint32_t type, uint32_t key, uint32_t value,
+						   uint32_t max, uint32_t flags)
 {
 	struct leat_bpf_map *map = &t->map[t->obj.n_maps];
 
@@ -65,10 +65,45 @@ static inline int test_bpf_map(struct test_bpf *t, uint32_t type, uint32_t key, 
 	map->map_flags = flags;
 	map->cpus = 2;
 	snprintf(map->name, sizeof(map->name), "map%u", map->number);
+	return map;
+}
+
+static inline int test_bpf_make(struct test_bpf *t, struct leat_bpf_map *map)
+{
 	if (!map->type || leat_bpf_map_create(map, NULL))
 		return -1;
 	map->made = true;
 	return (int)t->obj.n_maps++;
+}
+
+/** Adds a map; returns its number, or -1. */
+static inline int test_bpf_map(struct test_bpf *t, uint32_t type, uint32_t key, uint32_t value, uint32_t max,
+			       uint32_t flags)
+{
+	return test_bpf_make(t, test_bpf_define(t, type, key, value, max, flags));
+}
+
+/** Adds a template of inner maps; returns its number. */
+static inline int test_bpf_template(struct test_bpf *t, uint32_t type, uint32_t key, uint32_t value, uint32_t max,
+				    uint32_t flags)
+{
+	test_bpf_define(t, type, key, value, max, flags)->template = true;
+	return (int)t->obj.n_maps++;
+}
+
+/** Adds a map of maps that are like @template. */
+static inline int test_bpf_outer(struct test_bpf *t, uint32_t type, uint32_t key, uint32_t max, int template)
+{
+	struct leat_bpf_map *map = test_bpf_define(t, type, key, 4, max, 0);
+
+	map->inner = &t->map[template];
+	return test_bpf_make(t, map);
+}
+
+/** The places that are left are for maps that are made later: no more of the others after this. */
+static inline void test_bpf_more_maps(struct test_bpf *t)
+{
+	t->obj.max_later = TEST_MAPS - t->obj.n_maps;
 }
 
 /** Adds a program and verifies it; returns what the verifier said, its sentence in t->said. */
@@ -156,6 +191,7 @@ static inline void test_bpf_drop_progs(struct test_bpf *t)
 static inline void test_bpf_end(struct test_bpf *t)
 {
 	test_bpf_drop_progs(t);
+	leat_bpf_nested_end(&t->obj);
 	while (t->obj.n_maps)
 		leat_bpf_map_destroy(&t->map[--t->obj.n_maps]);
 	free(t->packet);

@@ -265,6 +265,8 @@ static int write_element(struct element *e, struct leat_net *net, const struct l
 	uint32_t off, stride = (e->info.value_size + 7) & ~7u;
 	int rc = leat_bpf_map_parse_key(e->map, node->key, e->key, diag);
 
+	if (!rc && e->info.nested)
+		return leat_bpf_map_put_inner(e->map, e->key, node->text, diag);
 	if (!rc)
 		rc = is_port_map(e) ? parse_port(e, net, node->text, diag) :
 				      leat_bpf_map_parse_value(e->map, node->text, e->values, diag);

@@ -77,7 +77,7 @@ static bool in_record(const struct leat_bpf_run *run, const struct leat_bpf_aux 
 
 static bool in_one_map(const struct leat_bpf_map *map, uint64_t addr, uint64_t size, bool write)
 {
-	if (!map->made || (write && (map->frozen || (map->map_flags & BPF_F_RDONLY_PROG))))
+	if (!leat_bpf_map_is_made(map) || (write && (map->frozen || (map->map_flags & BPF_F_RDONLY_PROG))))
 		return false;
 	return size <= map->value_size && map->type->contains && map->type->contains(map, addr, (uint32_t)size);
 }
@@ -90,7 +90,7 @@ static bool in_map(const struct leat_bpf_run *run, const struct leat_bpf_aux *au
 
 	if (aux->map >= 0)
 		return in_one_map(&obj->map[aux->map], addr, size, write);
-	for (i = 0; i < obj->n_maps; i++)
+	for (i = 0; i < leat_bpf_object_maps(obj); i++)
 		if (in_one_map(&obj->map[i], addr, size, write))
 			return true;
 	return false;
@@ -127,7 +127,7 @@ struct leat_bpf_map *leat_bpf_map_of(const struct leat_bpf_run *run, const struc
 
 	if (aux->map >= 0)
 		return &obj->map[aux->map];
-	if (number >= obj->n_maps || off % sizeof(*obj->map) || !obj->map[number].made)
+	if (number >= leat_bpf_object_maps(obj) || off % sizeof(*obj->map) || !leat_bpf_map_is_made(&obj->map[number]))
 		return NULL;
 	return &obj->map[number];
 }

@@ -164,6 +164,17 @@ static void forget_packet(struct leat_track *t)
 		t->reg[i].low = t->reg[i].high = 0;
 }
 
+/** The map, or template, whose values the look-up @i gives; -1: not known, or no values. */
+static int values_of(const struct leat_bpf_prog *prog, uint32_t i)
+{
+	const struct leat_bpf_aux *aux = &prog->aux[i];
+	int number = aux->map >= 0 ? aux->map : aux->like;
+
+	if (number < 0 || (prog->obj->map[number].type->flags & (LEAT_BPF_MAP_NO_LOOKUP | LEAT_BPF_MAP_NESTED)))
+		return -1;
+	return number;
+}
+
 static void step_call(struct leat_track *t, const struct leat_bpf_prog *prog, uint32_t i, int op)
 {
 	const struct leat_bpf_helper *helper =
@@ -175,9 +186,8 @@ static void step_call(struct leat_track *t, const struct leat_bpf_prog *prog, ui
 	if (!helper || (helper->flags & LEAT_BPF_HELPER_MOVES_PACKET) ||
 	    memchr(helper->arg, LEAT_BPF_ARG_FUNC, sizeof(helper->arg)))
 		forget_packet(t);
-	if (helper && helper->ret == LEAT_BPF_RET_MAP_VALUE_OR_NULL && prog->aux[i].map >= 0 &&
-	    !(prog->obj->map[prog->aux[i].map].type->flags & LEAT_BPF_MAP_NO_LOOKUP))
-		set(t, BPF_REG_0, LEAT_TRACK_VALUE_OR_NULL, (uint32_t)prog->aux[i].map, i);
+	if (helper && helper->ret == LEAT_BPF_RET_MAP_VALUE_OR_NULL && values_of(prog, i) >= 0)
+		set(t, BPF_REG_0, LEAT_TRACK_VALUE_OR_NULL, (uint32_t)values_of(prog, i), i);
 }
 
 /** A result that was compared with NULL, and the jump was not taken. */

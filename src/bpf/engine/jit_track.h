@@ -23,7 +23,7 @@ enum leat_track_kind {
 	LEAT_TRACK_FRAME,         /* r10 + value */
 	LEAT_TRACK_MAP,           /* the map @map */
 	LEAT_TRACK_GLOBAL,        /* byte @value of the only value of @map */
-	LEAT_TRACK_VALUE,         /* byte @value of a value of @map */
+	LEAT_TRACK_VALUE,         /* byte @value of a value of @map, or of a map like the template @map */
 	LEAT_TRACK_VALUE_OR_NULL, /* the result of look-up number @value */
 };
 

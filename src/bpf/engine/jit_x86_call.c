@@ -4,8 +4,8 @@
  *
  * r1..r5 are where a helper of C expects its second to sixth argument, so that a call is one instruction more than the
  * call. Arguments that are memory are known to be good where a frame or a value is given whole; where that is not so,
- * leat_jit_call() looks, as the interpreter does. Look-ups in arrays are done in place; other maps' are called without
- * the helper in between.
+ * leat_jit_call() looks, as the interpreter does. Look-ups in arrays, inner ones and those of maps included, are done in
+ * place; other maps' are called without the helper in between.
  */
 #include "bpf/engine/jit_x86.h"
 
@@ -18,9 +18,16 @@ static const struct leat_bpf_helper *helper_at(const struct jit *j, uint32_t i)
 	return (const struct leat_bpf_helper *)(uintptr_t)j->prog->op[i].imm;
 }
 
+/** The map that the helper works on; NULL: it is in the register. */
 static struct leat_bpf_map *map_at(const struct jit *j, uint32_t i)
 {
 	return j->prog->aux[i].map >= 0 ? &j->prog->obj->map[j->prog->aux[i].map] : NULL;
+}
+
+/** A map of its type and sizes (an inner map's template); NULL: they differ from path to path. */
+static const struct leat_bpf_map *shape_at(const struct jit *j, uint32_t i)
+{
+	return j->prog->aux[i].like >= 0 ? &j->prog->obj->map[j->prog->aux[i].like] : map_at(j, i);
 }
 
 void leat_x86_store_fuel(struct jit *j)
@@ -91,7 +98,7 @@ static bool memory_known(const struct jit *j, uint32_t i, const struct leat_bpf_
 /** Whether all arguments are certainly good; what they cost goes to *@cost. */
 static bool args_known(const struct jit *j, uint32_t i, const struct leat_bpf_helper *helper, struct cost *cost)
 {
-	const struct leat_bpf_map *map = map_at(j, i);
+	const struct leat_bpf_map *map = shape_at(j, i);
 	unsigned int a;
 	uint8_t kind;
 
@@ -159,27 +166,81 @@ static void array_lookup(struct jit *j, const struct leat_bpf_map *map)
 	leat_x86_here(j, end);
 }
 
-/** The map's own function: map, key, cpu. */
-static void map_lookup(struct jit *j, struct leat_bpf_map *map)
+/** rax = the element at the key that rdx points to of the array that rsi points to, which is like @template. */
+static void inner_array_lookup(struct jit *j, const struct leat_bpf_map *template)
+{
+	uint32_t none, end;
+
+	leat_x86_mem(j, 0, 0x8b, RAX, RDX, 0);
+	leat_x86_mem(j, 0, 0x3b, RAX, RSI, offsetof(struct leat_bpf_map, max_entries));
+	none = leat_x86_skip(j, CC_AE);
+	times_stride(j, template->value_stride);
+	leat_x86_mem(j, X_W, 0x8b, TMP, RSI, offsetof(struct leat_bpf_map, priv));
+	leat_x86_mem(j, X_W, 0x03, RAX, TMP, 0); /* leat_bpf_array_layout() */
+	end = leat_x86_skip(j, -1);
+	leat_x86_here(j, none);
+	leat_x86_rr(j, 0, 0x33, RAX, RAX);
+	leat_x86_here(j, end);
+}
+
+/** rax = the map at the key that rdx points to, or NULL. A load is an acquire here. */
+static void nested_lookup(struct jit *j, const struct leat_bpf_map *map)
+{
+	uint32_t none, end;
+
+	leat_x86_mem(j, 0, 0x8b, RAX, RDX, 0);
+	leat_x86_alu_imm(j, 0, 7, RAX, (int32_t)map->max_entries);
+	none = leat_x86_skip(j, CC_AE);
+	times_stride(j, sizeof(struct leat_bpf_map *));
+	leat_x86_mov_imm(j, TMP2, (uint64_t)(uintptr_t)leat_bpf_nested_entries(map));
+	leat_x86_rr(j, X_W, 0x03, RAX, TMP2);
+	leat_x86_mem(j, X_W, 0x8b, RAX, RAX, 0);
+	end = leat_x86_skip(j, -1);
+	leat_x86_here(j, none);
+	leat_x86_rr(j, 0, 0x33, RAX, RAX);
+	leat_x86_here(j, end);
+}
+
+/** The map's own function: map, key, cpu. @map: NULL: it is in rsi, and like @shape. */
+static void map_lookup(struct jit *j, struct leat_bpf_map *map, const struct leat_bpf_map *shape)
 {
 	const struct leat_track_reg *known = &j->track.reg[BPF_REG_1];
 
-	if (known->kind == LEAT_TRACK_MAP && known->map == map->number)
+	if (!map || (known->kind == LEAT_TRACK_MAP && known->map == map->number))
 		leat_x86_mov(j, X_W, RDI, leat_jit_reg[BPF_REG_1]);
 	else
 		leat_x86_mov_imm(j, RDI, (uint64_t)(uintptr_t)map);
 	leat_x86_mov(j, X_W, RSI, RDX);
 	leat_x86_mem(j, 0, 0x8b, RDX, RUN, RUN_OFF(cpu));
-	leat_x86_call(j, (const void *)(uintptr_t)map->type->lookup);
+	leat_x86_call(j, (const void *)(uintptr_t)shape->type->lookup);
 }
 
-/** The argument that is a map is what the verifier says that it is. */
+/** A look-up without a call, where there can be one. */
+static bool lookup_in_place(struct jit *j, uint32_t i)
+{
+	const struct leat_bpf_map *map = map_at(j, i), *shape = shape_at(j, i);
+
+	if (map && is_array(map) && fits(map)) {
+		array_lookup(j, map);
+	} else if (map && map->type == &leat_bpf_array_of_maps && map->max_entries <= INT32_MAX && !POINTERS_BY_C) {
+		nested_lookup(j, map);
+	} else if (!map && shape->type == &leat_bpf_array && shape->value_stride <= INT32_MAX) {
+		inner_array_lookup(j, shape);
+		return true; /* it reads r1 */
+	} else {
+		return false;
+	}
+	j->mark[i] |= LEAT_TRACK_INLINED;
+	return true;
+}
+
+/** The argument that is a map is what the verifier says that it is; where it says no more, the register is good. */
 static void set_map(struct jit *j, uint32_t i, const struct leat_bpf_helper *helper)
 {
 	const struct leat_track_reg *known;
 	unsigned int a;
 
-	for (a = 0; a < 5; a++) {
+	for (a = 0; a < 5 && map_at(j, i); a++) {
 		known = &j->track.reg[a + 1];
 		if (helper->arg[a] != LEAT_BPF_ARG_MAP ||
 		    (known->kind == LEAT_TRACK_MAP && known->map == j->prog->aux[i].map))
@@ -190,10 +251,10 @@ static void set_map(struct jit *j, uint32_t i, const struct leat_bpf_helper *hel
 
 static void call_known(struct jit *j, uint32_t i, const struct leat_bpf_helper *helper)
 {
-	struct leat_bpf_map *map = map_at(j, i);
+	const struct leat_bpf_map *shape = shape_at(j, i);
 
-	if (helper->id == BPF_FUNC_map_lookup_elem && map->type->lookup) {
-		map_lookup(j, map);
+	if (helper->id == BPF_FUNC_map_lookup_elem && shape->type->lookup) {
+		map_lookup(j, map_at(j, i), shape);
 		return;
 	}
 	set_map(j, i, helper);
@@ -213,12 +274,8 @@ void leat_x86_call_helper(struct jit *j, uint32_t i)
 	struct cost cost = { 0 };
 	bool known = args_known(j, i, helper, &cost);
 
-	if (known && helper->id == BPF_FUNC_map_lookup_elem && is_array(map_at(j, i)) && fits(map_at(j, i)) &&
-	    !cost.known && !cost.sizes) {
-		j->mark[i] |= LEAT_TRACK_INLINED;
-		array_lookup(j, map_at(j, i));
+	if (known && helper->id == BPF_FUNC_map_lookup_elem && !cost.known && !cost.sizes && lookup_in_place(j, i))
 		return;
-	}
 	j->in->must_call = true;
 	leat_x86_store_fuel(j);
 	if (known) {

@@ -193,6 +193,7 @@ static void traces_read_only_what_is_the_programs(void **state)
 	(void)state;
 	helper_open(&h, BPF_MAP_TYPE_ARRAY, 4, 8, 1);
 	obj.map = &h.t.map;
+	h.t.map.made = true;
 	h.run.prog = &prog;
 	assert_int_equal(leat_bpf_map_update(&h.t.map, &key, "in map\0", BPF_ANY), 0);
 	strcpy((char *)h.run.stack + 100, "on stack");

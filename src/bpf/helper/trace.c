@@ -41,8 +41,8 @@ static bool in_maps(const struct leat_bpf_run *run, uint64_t addr)
 	const struct leat_bpf_object *obj = run->prog ? run->prog->obj : NULL;
 	uint32_t i;
 
-	for (i = 0; obj && i < obj->n_maps; i++)
-		if (obj->map[i].priv && obj->map[i].type->contains(&obj->map[i], addr, 1))
+	for (i = 0; obj && i < leat_bpf_object_maps(obj); i++)
+		if (leat_bpf_map_is_made(&obj->map[i]) && obj->map[i].type->contains(&obj->map[i], addr, 1))
 			return true;
 	return false;
 }

@@ -21,11 +21,12 @@
 #define ARRAY_VALUE_MAX ((uint32_t)INT32_MAX - 7)
 
 struct array {
-	uint8_t *base;
+	uint8_t *base;   /* first, for compiled code */
 	uint64_t region; /* bytes from one CPU's copies to the next one's */
 	uint64_t used;   /* bytes of a region in use */
 	struct leat_stride by_region, by_elem;
 };
+LEAT_STATIC_ASSERT(offsetof(struct array, base) == 0, "leat_bpf_array_layout() says so");
 
 static uint64_t region_of(const struct leat_bpf_map *map)
 {

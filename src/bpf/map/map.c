@@ -17,6 +17,7 @@
 static const struct leat_bpf_map_type *const own_types[] = {
 	&leat_bpf_array,    &leat_bpf_percpu_array, &leat_bpf_hash,       &leat_bpf_percpu_hash,      &leat_bpf_lru_hash,
 	&leat_bpf_lpm_trie, &leat_bpf_prog_array,   &leat_bpf_perf_event_array, &leat_bpf_ringbuf,
+	&leat_bpf_array_of_maps, &leat_bpf_hash_of_maps,
 };
 
 static pthread_mutex_t register_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -110,6 +111,7 @@ void leat_bpf_map_info(const struct leat_bpf_map *map, struct leat_bpf_map_info 
 		.flags = map->map_flags,
 		.per_cpu = per_cpu(map),
 		.internal = map->internal,
+		.nested = map->type->flags & LEAT_BPF_MAP_NESTED,
 		.value_bytes = per_cpu(map) ? map->cpus * map->value_stride : map->value_size,
 		.btf_key = map->btf_key,
 		.btf_value = map->btf_value,

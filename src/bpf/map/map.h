@@ -29,17 +29,29 @@ struct leat_bpf_map {
 	unsigned int cpus;               /* copies of a per-CPU value */
 	bool frozen;                     /* nobody may write (.rodata after load) */
 	bool internal;
-	bool made;                       /* leat_bpf_object_load() made it; not so maps that no chosen program needs */
+	bool made;                       /* load, or a control thread, made it; not so maps that nothing needs (atomic) */
 	uint32_t btf_key, btf_value;
-	struct leat_bpf_map *inner;      /* template, for maps of maps */
+	/* maps of maps (nested.c) */
+	struct leat_bpf_map *inner;      /* of a map of maps: the template of what it holds */
+	bool template;                   /* it only says what inner maps look like, and is never made */
+	uint32_t holders;                /* of a map made later: who made it, and entries. Under the object's lock, as: */
+	uint64_t grace;                  /* grace period that it waits for once it has none */
+	struct leat_bpf_map *next;       /* of those that wait, of free places */
 	uint64_t lost;                   /* rings: records that found no room (atomic) */
 	void *priv;
 	char name[64];
 };
 
+/** *any*. */
+static inline bool leat_bpf_map_is_made(const struct leat_bpf_map *map)
+{
+	return __atomic_load_n(&map->made, __ATOMIC_ACQUIRE); /* pairs with the release in inner.c: it is whole */
+}
+
 #define LEAT_BPF_MAP_PER_CPU 0x1u
 #define LEAT_BPF_MAP_NO_LOOKUP 0x2u /* programs cannot look values up (program arrays, rings, DEVMAP) */
 #define LEAT_BPF_MAP_NO_UPDATE 0x4u /* programs cannot write elements */
+#define LEAT_BPF_MAP_NESTED 0x8u    /* what a look-up gives is a map, like map->inner */
 
 /** Operations. Keys and values are private copies or checked memory of key_size and value_size bytes. */
 struct leat_bpf_map_type {
@@ -50,7 +62,7 @@ struct leat_bpf_map_type {
 	int (*check)(const struct leat_bpf_map *map, const char **why);
 	int (*create)(struct leat_bpf_map *map); /* memory is reserved, touched lazily; 0 or -ENOMEM */
 	void (*destroy)(struct leat_bpf_map *map);
-	/** Program side: this CPU's value, or NULL. Valid until the end of the run. */
+	/** Program side: this CPU's value (LEAT_BPF_MAP_NESTED: the map), or NULL. Valid until the end of the run. */
 	void *(*lookup)(struct leat_bpf_map *map, const void *key, unsigned int cpu);
 	/** Program side: sets this CPU's value. */
 	int (*update)(struct leat_bpf_map *map, const void *key, const void *value, uint64_t flags, unsigned int cpu);
@@ -78,7 +90,8 @@ const struct leat_bpf_map_type *leat_bpf_map_type_find(uint32_t type);
 void leat_bpf_map_type_register(const struct leat_bpf_map_type *type);
 
 extern const struct leat_bpf_map_type leat_bpf_array, leat_bpf_percpu_array, leat_bpf_hash, leat_bpf_percpu_hash,
-	leat_bpf_lru_hash, leat_bpf_lpm_trie, leat_bpf_prog_array, leat_bpf_perf_event_array, leat_bpf_ringbuf;
+	leat_bpf_lru_hash, leat_bpf_lpm_trie, leat_bpf_prog_array, leat_bpf_perf_event_array, leat_bpf_ringbuf,
+	leat_bpf_array_of_maps, leat_bpf_hash_of_maps;
 
 /** Makes a map from a checked definition. *control*. */
 int leat_bpf_map_create(struct leat_bpf_map *map, struct leat_diag *diag);
@@ -86,7 +99,10 @@ void leat_bpf_map_destroy(struct leat_bpf_map *map);
 /** leat_bpf_map_next_key() for elements that may be other than zero: of large arrays, those that were touched. */
 int leat_bpf_map_next_used(struct leat_bpf_map *map, struct leat_bpf_used *used, const void *key, void *next);
 
-/** How an ARRAY or PERCPU_ARRAY lies in memory: element 0 of CPU 0, and bytes from one CPU's copies to the next one's. */
+/**
+ * How an ARRAY or PERCPU_ARRAY lies in memory: element 0 of CPU 0, and bytes from one CPU's copies to the next one's. What
+ * priv points to begins with the former.
+ */
 void leat_bpf_array_layout(const struct leat_bpf_map *map, uint8_t **base, uint64_t *region);
 
 /** The entries of a program array, max_entries of them; read with acquire order. */
@@ -94,6 +110,15 @@ struct leat_bpf_prog *const *leat_bpf_prog_array_entries(const struct leat_bpf_m
 /** The program at @index of a program array, or NULL. *worker*. */
 struct leat_bpf_prog *leat_bpf_prog_array_get(struct leat_bpf_map *map, uint32_t index);
 int leat_bpf_prog_array_set(struct leat_bpf_map *map, uint32_t index, struct leat_bpf_prog *prog);
+
+/* ---- maps of maps ---- */
+
+/** Whether @map may be held where @template says what inner maps look like: the kernel's rule. */
+bool leat_bpf_map_fits(const struct leat_bpf_map *template, const struct leat_bpf_map *map);
+/** The entries of an ARRAY_OF_MAPS, max_entries of them; read with acquire order. */
+struct leat_bpf_map *const *leat_bpf_nested_entries(const struct leat_bpf_map *map);
+/** Ends the maps of @obj that were made later; nothing runs any more. */
+void leat_bpf_nested_end(struct leat_bpf_object *obj);
 
 /* Perf event array and ring buffer, for the helpers. */
 /** One record: @data, then the first @packet_len bytes of @xdp (at most its length). 0, -ENOENT, -ENOSPC (lost). */

@@ -55,8 +55,19 @@ int leat_bpf_map_format_key(const struct leat_bpf_map *map, const void *key, cha
 	return leat_btf_format(btf_of(map), map->btf_key, key, map->key_size, buf, size);
 }
 
+/* A map of maps names its values; they are strings in JSON. */
+static int format_inner(const struct leat_bpf_map *map, const void *value, char *buf, size_t size)
+{
+	uint32_t number;
+
+	memcpy(&number, value, sizeof(number));
+	return snprintf(buf, size, "\"%s\"", number < leat_bpf_object_maps(map->obj) ? map->obj->map[number].name : "?");
+}
+
 int leat_bpf_map_format_value(const struct leat_bpf_map *map, const void *value, char *buf, size_t size)
 {
+	if (map->type->flags & LEAT_BPF_MAP_NESTED)
+		return format_inner(map, value, buf, size);
 	if (is_number(map, false))
 		return format_number(value, buf, size);
 	return leat_btf_format(btf_of(map), map->btf_value, value, map->value_size, buf, size);
@@ -92,9 +103,23 @@ int leat_bpf_map_parse_key(const struct leat_bpf_map *map, const char *text, voi
 	return leat_btf_parse(btf_of(map), map->btf_key, text, key, map->key_size, diag);
 }
 
+static int parse_inner(const struct leat_bpf_map *map, const char *text, void *value, struct leat_diag *diag)
+{
+	const struct leat_bpf_map *inner = leat_bpf_object_map_find(map->obj, text);
+
+	if (!inner) {
+		leat_diag_add(diag, "map '%s' holds maps, and there is no map '%.64s'", map->name, text);
+		return -EINVAL;
+	}
+	memcpy(value, &inner->number, sizeof(inner->number));
+	return 0;
+}
+
 int leat_bpf_map_parse_value(const struct leat_bpf_map *map, const char *text, void *value, struct leat_diag *diag)
 {
 	memset(value, 0, map->value_size);
+	if (map->type->flags & LEAT_BPF_MAP_NESTED)
+		return parse_inner(map, text, value, diag);
 	return leat_btf_parse(btf_of(map), map->btf_value, text, value, map->value_size, diag);
 }
 

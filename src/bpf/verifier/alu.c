@@ -79,7 +79,7 @@ static int move_pointer(struct leat_verifier *v, unsigned int regs, const struct
 	*out = *ptr;
 	if (by->known && !by->value)
 		return 0;
-	if (ptr->kind == LEAT_KIND_VALUE_OR_NULL || ptr->kind == LEAT_KIND_RECORD_OR_NULL)
+	if (leat_vmaybe_null(ptr))
 		return leat_verify_refuse(v, v->state->pc, regs, "%s cannot be moved before it was compared with 0",
 					  leat_kind_name(ptr->kind));
 	if (!can_move(ptr->kind))

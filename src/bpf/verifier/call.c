@@ -304,15 +304,27 @@ static int release(struct leat_verifier *v, uint32_t id)
 	return 0;
 }
 
+/** What a look-up gives: a value, or out of a map of maps a map. */
+static struct leat_vreg found_in(struct leat_verifier *v, int number)
+{
+	const struct leat_bpf_map *map = &v->prog->obj->map[number];
+	bool nested = map->type->flags & LEAT_BPF_MAP_NESTED;
+
+	return (struct leat_vreg){
+		.kind = nested ? LEAT_KIND_MAP_OR_NULL : LEAT_KIND_VALUE_OR_NULL,
+		.map = (uint8_t)(nested ? map->inner->number : map->number),
+		.known = true,
+		.id = ++v->next_id,
+	};
+}
+
 static int result(struct leat_verifier *v, const struct call *call)
 {
 	struct leat_vreg *r0 = &leat_vframe(v)->reg[BPF_REG_0];
 
 	*r0 = leat_vnumber();
 	if (call->helper->ret == LEAT_BPF_RET_MAP_VALUE_OR_NULL) {
-		*r0 = (struct leat_vreg){
-			.kind = LEAT_KIND_VALUE_OR_NULL, .map = (uint8_t)call->map, .known = true, .id = ++v->next_id
-		};
+		*r0 = found_in(v, call->map);
 	} else if (call->helper->ret == LEAT_BPF_RET_RECORD_OR_NULL) {
 		if (v->state->n_refs == LEAT_BPF_RECORDS_MAX)
 			return leat_verify_refuse(v, v->state->pc, 0, "more than %u records are reserved at once",
@@ -330,15 +342,18 @@ static void forget_arguments(struct leat_vframe *frame)
 	memset(&frame->reg[BPF_REG_1], 0, 5 * sizeof(frame->reg[0]));
 }
 
-/** The helper's map for the engine: -1 when paths differ. */
+/** The helper's map, or its template, for the engine: -1 when paths differ. */
 static void note_map(struct leat_verifier *v, const struct call *call)
 {
 	struct leat_bpf_aux *aux = &v->prog->aux[v->state->pc];
 	uint16_t *mark = &v->mark[v->state->pc];
+	bool inner, first = !(*mark & LEAT_MARK_MAP);
 
 	if (call->map < 0)
 		return;
-	aux->map = !(*mark & LEAT_MARK_MAP) || aux->map == call->map ? call->map : -1;
+	inner = v->prog->obj->map[call->map].template;
+	aux->map = !inner && (first || aux->map == call->map) ? call->map : -1;
+	aux->like = (int16_t)(inner && (first || aux->like == call->map) ? call->map : -1);
 	*mark |= LEAT_MARK_MAP;
 }
 

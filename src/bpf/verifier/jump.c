@@ -20,8 +20,7 @@
 static bool not_null(const struct leat_vreg *reg)
 {
 	return (reg->kind == LEAT_KIND_FUNC || (reg->value < NEAR && reg->value > -NEAR)) && leat_vpointer(reg) &&
-	       reg->kind != LEAT_KIND_VALUE_OR_NULL && reg->kind != LEAT_KIND_RECORD_OR_NULL &&
-	       reg->kind != LEAT_KIND_STALE && reg->kind != LEAT_KIND_RELEASED && reg->known;
+	       !leat_vmaybe_null(reg) && reg->kind != LEAT_KIND_STALE && reg->kind != LEAT_KIND_RELEASED && reg->known;
 }
 
 static bool is_zero(const struct leat_vreg *reg)
@@ -61,15 +60,15 @@ static void apply_null_check(struct leat_vreg *reg, void *arg)
 {
 	const struct null_check *check = arg;
 
-	if (reg->id != check->id || (reg->kind != LEAT_KIND_VALUE_OR_NULL && reg->kind != LEAT_KIND_RECORD_OR_NULL))
+	if (reg->id != check->id || !leat_vmaybe_null(reg))
 		return;
 	if (check->null) {
 		*reg = (struct leat_vreg){ .kind = LEAT_KIND_NUMBER, .known = true, .exposed = reg->exposed };
-	} else if (reg->kind == LEAT_KIND_VALUE_OR_NULL) {
-		reg->kind = LEAT_KIND_VALUE;
-		reg->id = 0;
-	} else {
+	} else if (reg->kind == LEAT_KIND_RECORD_OR_NULL) {
 		reg->kind = LEAT_KIND_RECORD;
+	} else {
+		reg->kind = reg->kind == LEAT_KIND_MAP_OR_NULL ? LEAT_KIND_MAP : LEAT_KIND_VALUE;
+		reg->id = 0;
 	}
 }
 
@@ -92,7 +91,7 @@ static void learn_null(struct leat_verifier *v, unsigned int number, bool null)
 	struct null_check check = { .id = reg->id, .null = null };
 	bool record = reg->kind == LEAT_KIND_RECORD_OR_NULL;
 
-	if (!record && reg->kind != LEAT_KIND_VALUE_OR_NULL)
+	if (!leat_vmaybe_null(reg))
 		return;
 	leat_verify_each(v->state, apply_null_check, &check);
 	if (record && null)

@@ -31,6 +31,7 @@ static const char *const why_not[LEAT_KINDS] = {
 	[LEAT_KIND_NUMBER] = "is a number, not a pointer",
 	[LEAT_KIND_END] = "is the end of the packet",
 	[LEAT_KIND_MAP] = "is a map, not a value of it",
+	[LEAT_KIND_MAP_OR_NULL] = "is a map or null, not a value of it",
 	[LEAT_KIND_VALUE_OR_NULL] = "may be null: it must be compared with 0 first",
 	[LEAT_KIND_RECORD_OR_NULL] = "may be null: it must be compared with 0 first",
 	[LEAT_KIND_FUNC] = "is a function",
@@ -59,7 +60,7 @@ static void note_region(struct leat_verifier *v, const struct leat_vreg *reg)
 
 	if (aux->region == LEAT_BPF_REGION_NONE) {
 		aux->region = region;
-		aux->map = region == LEAT_BPF_REGION_MAP ? reg->map : -1;
+		aux->map = region == LEAT_BPF_REGION_MAP && !v->prog->obj->map[reg->map].template ? reg->map : -1;
 		aux->frame = region == LEAT_BPF_REGION_STACK ? (uint8_t)up : 0;
 		return;
 	}

@@ -20,6 +20,7 @@ static const char *const kind_name[LEAT_KINDS] = {
 	[LEAT_KIND_END] = "the end of the packet",
 	[LEAT_KIND_STACK] = "a pointer into the stack",
 	[LEAT_KIND_MAP] = "a map",
+	[LEAT_KIND_MAP_OR_NULL] = "a map or null",
 	[LEAT_KIND_VALUE] = "a pointer to a map value",
 	[LEAT_KIND_VALUE_OR_NULL] = "a pointer to a map value or null",
 	[LEAT_KIND_RECORD] = "a ring buffer record",

@@ -215,7 +215,7 @@ static void clean(struct leat_verifier *v)
 	while (v->n_pending)
 		leat_heap_free(v->pending[--v->n_pending]);
 	for (i = 0; i < n; i++) {
-		v->prog->aux[i] = (struct leat_bpf_aux){ .map = -1 };
+		v->prog->aux[i] = (struct leat_bpf_aux){ .map = -1, .like = -1 };
 		v->mark[i] &= LEAT_MARKS_OF_STRUCTURE;
 	}
 	memset(v->guard, 0, n);

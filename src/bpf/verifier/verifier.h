@@ -35,6 +35,7 @@ enum leat_kind {
 	LEAT_KIND_END,
 	LEAT_KIND_STACK,
 	LEAT_KIND_MAP,
+	LEAT_KIND_MAP_OR_NULL, /* out of a map of maps: like its template */
 	LEAT_KIND_VALUE,
 	LEAT_KIND_VALUE_OR_NULL,
 	LEAT_KIND_RECORD,
@@ -52,7 +53,7 @@ enum leat_kind {
 struct leat_vreg {
 	uint8_t kind;
 	uint8_t frame; /* STACK: whose */
-	uint8_t map;   /* MAP, VALUE: number */
+	uint8_t map;   /* MAP, VALUE: number; of inner maps the template's */
 	bool known : 1;   /* value is all there is to know */
 	bool exposed : 1; /* a slot: a write to a place unknown may have gone here since (memory.c) */
 	uint32_t id;   /* ..._OR_NULL, NUMBER: copies of one result; RECORD: which */
@@ -200,6 +201,12 @@ static inline bool leat_vunknown(const struct leat_vreg *reg)
 {
 	return reg->kind == LEAT_KIND_NUMBER && reg->range.mask == UINT64_MAX && reg->range.umax == UINT64_MAX &&
 	       !reg->range.umin && reg->range.smin == INT64_MIN && reg->range.smax == INT64_MAX;
+}
+
+static inline bool leat_vmaybe_null(const struct leat_vreg *reg)
+{
+	return reg->kind == LEAT_KIND_MAP_OR_NULL || reg->kind == LEAT_KIND_VALUE_OR_NULL ||
+	       reg->kind == LEAT_KIND_RECORD_OR_NULL;
 }
 
 static inline bool leat_vpointer(const struct leat_vreg *reg)
