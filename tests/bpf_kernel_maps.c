@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * bpf_kernel_maps.c: the same operations on a map of the kernel and on ours: definitions that are taken and refused,
- * random updates, deletions and look-ups, walks. Needs root; skipped where bpf(2) is denied.
+ * random updates, deletions and look-ups, walks; inner maps that are put into maps of maps. Needs root; skipped where
+ * bpf(2) is denied.
  */
 #include "bpf/map/test_map.h"
+#include "bpf/test_run.h"
 
 #include <linux/bpf.h>
 #include <sys/syscall.h>
@@ -26,7 +28,7 @@ static int sys_bpf(int cmd, union bpf_attr *attr)
 	return err >= 0 ? (int)err : errno == ENOTSUPP_KERNEL ? -EOPNOTSUPP : -errno;
 }
 
-static int kernel_create(const struct definition *d)
+static int kernel_create_outer(const struct definition *d, int inner_fd)
 {
 	union bpf_attr attr;
 
@@ -36,7 +38,13 @@ static int kernel_create(const struct definition *d)
 	attr.value_size = d->value;
 	attr.max_entries = d->max;
 	attr.map_flags = d->flags;
+	attr.inner_map_fd = (uint32_t)inner_fd;
 	return sys_bpf(BPF_MAP_CREATE, &attr);
+}
+
+static int kernel_create(const struct definition *d)
+{
+	return kernel_create_outer(d, 0);
 }
 
 static int kernel_do(int cmd, int fd, const void *key, const void *value, uint64_t flags)
@@ -256,11 +264,200 @@ static void operations(void **state)
 	free(p);
 }
 
+/* ---- maps of maps ---- */
+
+static const struct definition inner_maps[] = {
+	{ BPF_MAP_TYPE_ARRAY, 4, 8, 3, 0 },
+	{ BPF_MAP_TYPE_ARRAY, 4, 8, 4, 0 },
+	{ BPF_MAP_TYPE_ARRAY, 4, 16, 3, 0 },
+	{ BPF_MAP_TYPE_ARRAY, 4, 8, 3, BPF_F_INNER_MAP },
+	{ BPF_MAP_TYPE_ARRAY, 4, 8, 9, BPF_F_INNER_MAP },
+	{ BPF_MAP_TYPE_ARRAY, 4, 8, 3, BPF_F_RDONLY_PROG },
+	{ BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, 3, 0 },
+	{ BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, 4, 0 },
+	{ BPF_MAP_TYPE_HASH, 4, 8, 3, 0 },
+	{ BPF_MAP_TYPE_HASH, 4, 8, 30, 0 },
+	{ BPF_MAP_TYPE_HASH, 8, 8, 3, 0 },
+	{ BPF_MAP_TYPE_HASH, 4, 8, 3, BPF_F_NO_PREALLOC },
+	{ BPF_MAP_TYPE_LRU_HASH, 4, 8, 3, 0 },
+	{ BPF_MAP_TYPE_LRU_HASH, 4, 8, 30, 0 },
+	{ BPF_MAP_TYPE_LPM_TRIE, 8, 8, 3, BPF_F_NO_PREALLOC },
+	{ BPF_MAP_TYPE_RINGBUF, 0, 0, 4096, 0 },
+	{ BPF_MAP_TYPE_RINGBUF, 0, 0, 8192, 0 },
+	{ BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, 3, 0 },
+	{ BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 3, 0 },
+};
+#define INNER COUNT(inner_maps)
+
+/** An object with all of them, and as many templates. */
+struct pairs {
+	struct test_bpf t;
+	struct leat_bpf_map place[2 * INNER + 1];
+	int fd[INNER];
+};
+
+static struct leat_bpf_map *define(struct pairs *p, size_t number, const struct definition *d)
+{
+	struct leat_bpf_map *map = &p->place[number];
+
+	*map = (struct leat_bpf_map){
+		.type = leat_bpf_map_type_find(d->type), .env = p->t.env, .obj = &p->t.obj, .number = (uint32_t)number,
+		.key_size = d->key, .value_size = d->value, .value_stride = (d->value + 7) & ~7u,
+		.max_entries = d->max, .map_flags = d->flags, .cpus = 1,
+	};
+	return map;
+}
+
+static struct pairs *open_pairs(void)
+{
+	struct pairs *p = NULL;
+	size_t i;
+
+	cpus_or_skip();
+	assert_int_equal(posix_memalign((void **)&p, LEAT_CACHELINE, sizeof(*p)), 0);
+	assert_int_equal(test_bpf_begin(&p->t, 0), 0);
+	p->t.obj.map = p->place;
+	p->t.obj.n_maps = 2 * INNER + 1;
+	for (i = 0; i < INNER; i++) {
+		p->fd[i] = kernel_create(&inner_maps[i]);
+		assert_true(p->fd[i] >= 0);
+		define(p, INNER + i, &inner_maps[i])->template = true;
+		assert_int_equal(leat_bpf_map_create(define(p, i, &inner_maps[i]), NULL), 0);
+		p->place[i].made = true;
+	}
+	memset(&p->place[2 * INNER], 0, sizeof(p->place[0]));
+	return p;
+}
+
+static void close_pairs(struct pairs *p)
+{
+	size_t i;
+
+	for (i = 0; i < INNER; i++) {
+		close(p->fd[i]);
+		leat_bpf_map_destroy(&p->place[i]);
+	}
+	p->t.obj.n_maps = 0;
+	test_bpf_end(&p->t);
+	free(p);
+}
+
+/** Makes it on both sides; *@outer NULL and -1 when both refuse it, which they must do alike. */
+static int make_outer(struct pairs *p, const struct definition *d, size_t template, struct leat_bpf_map **outer)
+{
+	struct leat_bpf_map *map = define(p, 2 * INNER, d);
+	int fd = kernel_create_outer(d, p->fd[template]), err;
+
+	map->inner = &p->place[INNER + template];
+	err = leat_bpf_map_create(map, NULL);
+	if (err != (fd < 0 ? fd : 0))
+		fail_msg("outer %u of %zu: kernel %d, we %d", d->type, template, fd < 0 ? fd : 0, err);
+	map->made = !err;
+	*outer = err ? NULL : map;
+	return err ? -1 : fd;
+}
+
+static void outer_definitions(void **state)
+{
+	static const struct definition outers[] = {
+		{ BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 4, 2, 0 },
+		{ BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 4, 0, 0 },
+		{ BPF_MAP_TYPE_ARRAY_OF_MAPS, 8, 4, 2, 0 },
+		{ BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 8, 2, 0 },
+		{ BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 4, 2, BPF_F_INNER_MAP },
+		{ BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 4, 2, BPF_F_MMAPABLE },
+		{ BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 4, 2, BPF_F_RDONLY_PROG },
+		{ BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 4, 2, BPF_F_NO_PREALLOC },
+		{ BPF_MAP_TYPE_HASH_OF_MAPS, 4, 4, 2, 0 },
+		{ BPF_MAP_TYPE_HASH_OF_MAPS, 16, 4, 2, BPF_F_NO_PREALLOC },
+		{ BPF_MAP_TYPE_HASH_OF_MAPS, 4, 8, 2, 0 },
+		{ BPF_MAP_TYPE_HASH_OF_MAPS, 0, 4, 2, 0 },
+		{ BPF_MAP_TYPE_HASH_OF_MAPS, 4, 4, 0, 0 },
+		{ BPF_MAP_TYPE_HASH_OF_MAPS, 4, 4, 2, BPF_F_NO_COMMON_LRU },
+		{ BPF_MAP_TYPE_HASH_OF_MAPS, 4, 4, 2, BPF_F_ZERO_SEED },
+	};
+	struct pairs *p = open_pairs();
+	struct leat_bpf_map *outer;
+	size_t i, k;
+	int fd;
+
+	(void)state;
+	for (i = 0; i < COUNT(outers); i++) {
+		for (k = 0; k < INNER; k++) {
+			fd = make_outer(p, &outers[i], k, &outer);
+			if (!outer)
+				continue;
+			close(fd);
+			leat_bpf_map_destroy(outer);
+		}
+	}
+	close_pairs(p);
+}
+
+/** Each map into a map of maps with each template, with random keys and flags; deletions; what is there at last. */
+static void same_puts(struct pairs *p, struct leat_bpf_map *outer, int fd, uint64_t *seed)
+{
+	uint32_t key, inner, id;
+	unsigned int round;
+	int flags, ours, theirs;
+
+	for (round = 0; round < 400; round++) {
+		key = test_below(seed, 5);
+		inner = test_below(seed, INNER);
+		flags = (int)test_below(seed, 4) - 1;
+		if (flags < 0) {
+			ours = leat_bpf_map_delete(outer, &key);
+			theirs = kernel_do(BPF_MAP_DELETE_ELEM, fd, &key, NULL, 0);
+		} else {
+			ours = leat_bpf_map_update(outer, &key, &inner, (uint64_t)flags);
+			theirs = kernel_do(BPF_MAP_UPDATE_ELEM, fd, &key, &p->fd[inner], (uint64_t)flags);
+		}
+		if (ours != theirs)
+			fail_msg("map %u at %u, flags %d: kernel %d, we %d", inner, key, flags, theirs, ours);
+		theirs = kernel_do(BPF_MAP_LOOKUP_ELEM, fd, &key, &id, 0);
+		assert_int_equal(leat_bpf_map_lookup(outer, &key, &inner), theirs);
+	}
+	/* what is no map at all, by our number and by a descriptor that is closed */
+	key = 0;
+	inner = 2 * INNER + 9;
+	theirs = 1023;
+	assert_int_equal(leat_bpf_map_update(outer, &key, &inner, BPF_ANY),
+			 kernel_do(BPF_MAP_UPDATE_ELEM, fd, &key, &theirs, BPF_ANY));
+	assert_int_equal(leat_bpf_map_update(outer, &key, &inner, BPF_F_LOCK),
+			 kernel_do(BPF_MAP_UPDATE_ELEM, fd, &key, &theirs, BPF_F_LOCK));
+}
+
+static void inner_maps_that_fit(void **state)
+{
+	static const struct definition outers[] = { { BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 4, 4, 0 },
+						    { BPF_MAP_TYPE_HASH_OF_MAPS, 4, 4, 3, 0 } };
+	struct pairs *p = open_pairs();
+	struct leat_bpf_map *outer;
+	uint64_t seed = 3;
+	size_t i, k;
+	int fd;
+
+	(void)state;
+	for (i = 0; i < COUNT(outers); i++) {
+		for (k = 0; k < INNER; k++) {
+			fd = make_outer(p, &outers[i], k, &outer);
+			if (!outer)
+				continue;
+			same_puts(p, outer, fd, &seed);
+			close(fd);
+			leat_bpf_map_destroy(outer);
+		}
+	}
+	close_pairs(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(definitions),
 		cmocka_unit_test(operations),
+		cmocka_unit_test(outer_definitions),
+		cmocka_unit_test(inner_maps_that_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

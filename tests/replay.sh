@@ -206,6 +206,33 @@ print(first["maps_after"] == second["maps_before"])
 PYTHON
 equal 'a whole output does, too, with what maps held in the end' "$(cat is)" True
 
+# ---- maps of maps ----
+
+nested=$objects/progs/nested.v3.bpf.o
+replay 0 "$nested" in.pcap -p count --map 'counters=1=new:7,3=small' --map 'counters[1]=2=[5,0,0]'
+sed -n '/^maps after/,$p' out >is
+cat >should <<'TEXT'
+maps after:
+  counters (array_of_maps, 4 elements)
+    0: "small"
+    1: "counters[1]"
+    2: "large"
+    3: "small"
+  counters[1] (array, 1 element)
+    2: [17, 0, 0]
+TEXT
+claim 'inner maps have names and contents' diff should is
+replay 0 "$nested" in.pcap -p count --map 'counters=1=new' --json
+mv out once.json
+replay 0 "$nested" in.pcap -p count --map once.json
+claim 'what was printed makes them again' grep -qxF '    2: [24, 0, 0]' out
+replay 1 "$nested" in.pcap -p count --map 'counters=1=x'
+says 'no such inner map' "counters: map 'counters' holds maps, and there is no map 'x' (nor is it 'new' or 'new:N')"
+replay 1 "$nested" in.pcap -p count --map 'counters=1=counters'
+says 'a map of maps is no inner map' "map 'counters' does not take map 'counters', which is not like its template"
+replay 1 "$nested" in.pcap -p count --map 'counters=4=new'
+says 'no such place' "map 'counters' does not take a new map: "
+
 # ---- other verdicts, records, traces ----
 
 replay 0 $many in.pcap -p route --verdicts --map ports=2=9 --map 'nets=10.0.0.0/8=2,10.1.0.0/16=1'

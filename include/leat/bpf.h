@@ -249,7 +249,8 @@ LEAT_API int leat_bpf_map_set_inner(struct leat_bpf_map *outer, const void *key,
 LEAT_API struct leat_bpf_map *leat_bpf_map_get_inner(struct leat_bpf_map *outer, const void *key);
 /**
  * Puts into @outer what @text names: a map of the object, or "new" or "new:N" for one that is made like the template,
- * with N entries, and goes when it is taken out. *control*. Returns as the two above, with a sentence in @diag.
+ * with N entries, and goes when it is taken out. It is called "OUTER[KEY]", which asks for such a map, too. *control*.
+ * Returns as the two above and -ENOENT, with a sentence in @diag.
  */
 LEAT_API int leat_bpf_map_put_inner(struct leat_bpf_map *outer, const void *key, const char *text,
 				    struct leat_diag *diag);

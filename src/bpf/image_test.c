@@ -385,6 +385,9 @@ static void what_must_be_refused(void **state)
 	REFUSED(s.init[0].prog = 0);
 	REFUSED(s.init[0].map = 1);
 	REFUSED(s.init[2].map = TEMPLATE + 1);
+	REFUSED(s.init[2].index = 2);
+	REFUSED(s.map[OUTER].key_size = 8);
+	REFUSED(s.insn[0].imm = TEMPLATE);
 }
 
 static void memory_runs_out(void **state)
@@ -396,9 +399,6 @@ static void memory_runs_out(void **state)
 
 	(void)state;
 	fill(&s);
-	s.map[OUTER].type = BPF_MAP_TYPE_HASH; /* so that it can be loaded */
-	s.map[OUTER].value_size = 8;
-	s.map[OUTER].inits.n = 0;
 	for (nth = 1; err; nth++) {
 		leat_heap_fail_nth(nth);
 		err = leat_bpf_object_open_image(env, &s, sizeof(s), NULL, &obj);

@@ -254,6 +254,7 @@ static void maps_in_maps(void **state)
 {
 	const struct leat_image_map *maps;
 	const struct leat_image_init *inits;
+	const uint32_t one = 1;
 
 	(void)state;
 	open_good("load_nested");
@@ -267,6 +268,19 @@ static void maps_in_maps(void **state)
 	assert_int_equal(maps[1].inits.n, 1);
 	assert_int_equal(inits[maps[1].inits.off].index, 1);
 	assert_int_equal(inits[maps[1].inits.off].map, 1);
+	assert_int_equal(leat_bpf_object_load(obj, NULL, diag), 0);
+	assert_ptr_equal(leat_bpf_map_get_inner(&obj->map[1], &one), &obj->map[0]);
+	assert_null(leat_bpf_object_map_get(obj, 2)); /* the template is none */
+}
+
+/** With another size it is not like the template any more. */
+static void inner_maps_that_do_not_fit(void **state)
+{
+	(void)state;
+	open_good("load_nested");
+	assert_int_equal(leat_bpf_object_resize(obj, "inner_one", 6), 0);
+	assert_int_equal(leat_bpf_object_load(obj, NULL, diag), -EINVAL);
+	assert_string_equal(message(0), "map 'outer' does not take its first element 1: it is not like the template");
 }
 
 static void static_entry_and_strange_pinning(void **state)
@@ -743,6 +757,7 @@ int main(void)
 		TEST(legacy_maps),
 		TEST(legacy_maps_without_btf),
 		TEST(maps_in_maps),
+		TEST(inner_maps_that_do_not_fit),
 		TEST(static_entry_and_strange_pinning),
 		TEST(members_where_the_kernel_has_them),
 		TEST(members_where_the_compiler_saw_them),

@@ -238,6 +238,8 @@ static void mistakes_have_their_line(void **state)
 	       "there is no port 'nobody'");
 	expect(PORTS "  p: { object: redirect.bpf.o, maps: { to: { 1: a } } }\n", 3, "programs.p.maps",
 	       "does not take the element");
+	expect(PORTS "  p: { object: ../../tests/bpf/progs/nested.v3.bpf.o, prog: balance, maps: { services: { 1: x } } }\n", 3,
+	       "programs.p.maps", "holds maps, and there is no map 'x'");
 	expect(PORTS "  p: { object: redirect.bpf.o, entries: { to: 0 } }\n", 3, "programs.p.entries", "must be 1..");
 	expect(PORTS "  p: { object: redirect.bpf.o, entries: { two: 5 } }\n", 3, "programs.p.entries",
 	       "no map 'two'");

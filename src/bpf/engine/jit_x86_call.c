@@ -13,6 +13,18 @@
 
 #include "bpf/map/map.h"
 
+/* ThreadSanitizer does not see compiled code acquire a pointer: there, C does it. */
+#if defined(__SANITIZE_THREAD__)
+#define POINTERS_BY_C true
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define POINTERS_BY_C true
+#endif
+#endif
+#ifndef POINTERS_BY_C
+#define POINTERS_BY_C false
+#endif
+
 static const struct leat_bpf_helper *helper_at(const struct jit *j, uint32_t i)
 {
 	return (const struct leat_bpf_helper *)(uintptr_t)j->prog->op[i].imm;

@@ -184,12 +184,15 @@ int leat_bpf_map_set_inner(struct leat_bpf_map *outer, const void *key, struct l
 
 /* ---- by name ---- */
 
-/** "new", "new:N". Whether @text is that; *@entries: N, or 0. */
-static bool asks_for_new(const char *text, uint32_t *entries)
+/** "new", "new:N", or the name that it will have. Whether @text is that; *@entries: N, or 0. */
+static bool asks_for_new(const char *text, const char *name, uint32_t *entries)
 {
 	unsigned long n = 0;
 	char *end = NULL;
 
+	*entries = 0;
+	if (!strcmp(text, name))
+		return true;
 	if (strncmp(text, "new", 3) != 0 || (text[3] && text[3] != ':'))
 		return false;
 	if (text[3]) {
@@ -211,13 +214,12 @@ static void name_inner(const struct leat_bpf_map *outer, const void *key, char *
 	snprintf(name, size, "%.20s[%.40s]", outer->name, text);
 }
 
-static int put_new(struct leat_bpf_map *outer, const void *key, uint32_t entries, struct leat_diag *diag)
+static int put_new(struct leat_bpf_map *outer, const void *key, const char *name, uint32_t entries,
+		   struct leat_diag *diag)
 {
 	struct leat_bpf_map *inner = NULL;
-	char name[64];
 	int err;
 
-	name_inner(outer, key, name, sizeof(name));
 	err = leat_bpf_map_make_inner(outer, name, entries, &inner);
 	if (!err) {
 		err = leat_bpf_map_set_inner(outer, key, inner, BPF_ANY);
@@ -232,10 +234,12 @@ int leat_bpf_map_put_inner(struct leat_bpf_map *outer, const void *key, const ch
 {
 	struct leat_bpf_map *inner = leat_bpf_object_map_find(outer->obj, text);
 	uint32_t entries;
+	char name[64];
 	int err;
 
-	if (!inner && asks_for_new(text, &entries))
-		return put_new(outer, key, entries, diag);
+	name_inner(outer, key, name, sizeof(name));
+	if (!inner && asks_for_new(text, name, &entries))
+		return put_new(outer, key, name, entries, diag);
 	if (!inner) {
 		leat_diag_add(diag, "map '%s' holds maps, and there is no map '%.64s' (nor is it 'new' or 'new:N')",
 			      outer->name, text);

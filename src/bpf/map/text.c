@@ -25,6 +25,7 @@ static const struct {
 	{ BPF_MAP_TYPE_ARRAY_OF_MAPS, false, true }, { BPF_MAP_TYPE_PROG_ARRAY, true, true },
 	{ BPF_MAP_TYPE_DEVMAP, true, true },         { BPF_MAP_TYPE_DEVMAP_HASH, true, true },
 	{ BPF_MAP_TYPE_CPUMAP, true, true },         { BPF_MAP_TYPE_XSKMAP, true, true },
+	{ BPF_MAP_TYPE_HASH_OF_MAPS, false, true },
 };
 
 static bool is_number(const struct leat_bpf_map *map, bool key)
