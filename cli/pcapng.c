@@ -49,8 +49,7 @@ static void option(struct options *o, uint16_t code, const void *value, uint16_t
 	memcpy(o->bytes + o->len, head, sizeof(head));
 	o->len += sizeof(head);
 	memset(o->bytes + o->len, 0, padded(len));
-	if (len)
-		memcpy(o->bytes + o->len, value, len);
+	memcpy(o->bytes + o->len, value, len);
 	o->len += padded(len);
 }
 
@@ -72,7 +71,7 @@ static void block(FILE *out, uint32_t type, const void *fixed, uint32_t fixed_le
 	static const uint8_t zero[4];
 	uint32_t head[2];
 
-	option(o, OPT_END, NULL, 0);
+	option(o, OPT_END, "", 0);
 	head[0] = type;
 	head[1] = (uint32_t)sizeof(head) + fixed_len + padded(len) + o->len + (uint32_t)sizeof(head[1]);
 	put(out, head, sizeof(head));
@@ -98,11 +97,11 @@ void pcapng_begin(FILE *out, const char *application, const char *interface)
 	struct options o = { .len = 0 };
 
 	text_option(&o, SHB_USERAPPL, application);
-	block(out, BLOCK_SECTION, &section, sizeof(section), NULL, 0, &o);
+	block(out, BLOCK_SECTION, &section, sizeof(section), "", 0, &o);
 	o.len = 0;
 	text_option(&o, IF_NAME, interface);
 	option(&o, IF_TSRESOL, &resolution, sizeof(resolution));
-	block(out, BLOCK_INTERFACE, &description, sizeof(description), NULL, 0, &o);
+	block(out, BLOCK_INTERFACE, &description, sizeof(description), "", 0, &o);
 }
 
 void pcapng_packet(FILE *out, const struct pcapng_packet *packet)

@@ -160,6 +160,7 @@ static int load_and_run(struct replay *r)
 		.trace = report_trace,
 		.trace_arg = r,
 		.engine = r->opts->engine,
+		.coverage = r->opts->cover,
 	};
 	int err, code = EXIT_CONFIG;
 

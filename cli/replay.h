@@ -3,7 +3,7 @@
  * replay.h: what the files of `leat replay` share. replay_args.c reads the command line and replay.c leads through the
  * run; replay_maps.c fills maps, replay_packets.c runs the program on the capture, replay_output.c writes packets,
  * replay_report.c says what happened (with replay_dump.c for maps and replay_verdict.c for verdicts), replay_expect.c
- * compares verdicts with what a file says.
+ * compares verdicts with what a file says, replay_cover.c says what ran.
  */
 #ifndef LEAT_CLI_REPLAY_H
 #define LEAT_CLI_REPLAY_H
@@ -22,14 +22,20 @@ struct replay_words {
 /* How a capture is written. */
 enum replay_format { REPLAY_BY_NAME, REPLAY_PCAP, REPLAY_PCAPNG };
 
+/* What --coverage asks for; bits. */
+#define REPLAY_COVER_LINES 0x1u
+#define REPLAY_COVER_INSNS 0x2u
+#define REPLAY_COVER_LCOV 0x4u
+
 struct replay_opts {
-	const char *object, *capture, *out, *prog, *btf, *expect;
+	const char *object, *capture, *out, *prog, *btf, *expect, *lcov;
 	struct replay_words maps, sets, events;
 	bool verdicts, json;
 	uint64_t seed;
 	uint32_t cpu, ifindex, queue;
 	uint32_t engine; /* enum leat_bpf_engine */
 	uint32_t format; /* enum replay_format */
+	uint32_t cover;  /* REPLAY_COVER_*; 0: nothing is counted */
 	uint32_t keep; /* bit per verdict whose packets are written; 0: not said */
 };
 
@@ -102,9 +108,14 @@ void replay_expect_packet(struct replay *r, uint32_t verdict);
 bool replay_expect_finish(struct replay *r, uint64_t *compared);
 void replay_expect_free(struct expect *expect);
 
-/* ---- replay_verdict.c ---- */
+/* ---- replay_cover.c ---- */
 
 struct json_out;
+/** Says what ran, if --coverage wants it: to @out, or (not NULL) as a member of the object @j is in. An exit code. */
+int replay_cover_tell(struct replay *r, FILE *out, struct json_out *j);
+
+/* ---- replay_verdict.c ---- */
+
 #define REPLAY_VERDICT_SIZE 256
 const char *replay_verdict_name(uint32_t verdict);
 /** "redirect to ports[2], port 9": of the packet that was run last. */

@@ -13,7 +13,7 @@
 const char replay_help[] =
 	"usage: leat replay OBJ.o IN.pcap [-o OUT.pcap] [--prog NAME] [--map NAME='KEY=VALUE,...' | --map FILE.json]\n"
 	"                   [--set VAR=VALUE] [--event MAP=STRUCT] [--keep VERDICTS] [--verdicts] [--json]\n"
-	"                   [--expect FILE] [--format FORMAT]\n"
+	"                   [--expect FILE] [--format FORMAT] [--coverage[=lines | insns | lcov:FILE]]\n"
 	"                   [--seed N] [--cpu N] [--ifindex N] [--queue N] [--btf FILE] [--engine ENGINE]\n"
 	"\n"
 	"Runs an XDP program on each packet of a capture (-: standard input) and prints verdicts, what maps hold, the\n"
@@ -37,6 +37,9 @@ const char replay_help[] =
 	"      --verdicts          one line for each packet: number, time, length, verdict, where it is redirected\n"
 	"      --expect FILE       compare verdicts with what FILE says: lines such as 7: drop, 10-20: redirect to port 5,\n"
 	"                          *: pass (the rest), total drop 12; or what --verdicts printed\n"
+	"      --coverage[=WHAT]   say how often what ran: each source line, with the ways that its branches went (lines);\n"
+	"                          each instruction (insns); as a tracefile for lcov and genhtml (lcov:FILE). May be\n"
+	"                          given several times\n"
 	"  -j, --json              print one JSON object\n"
 	"      --seed N            of random numbers and hash tables (1)\n"
 	"      --cpu N             the CPU that the program sees (0)\n"
@@ -137,6 +140,21 @@ static int parse_keep(const char *text, uint32_t *keep)
 	return *keep ? EXIT_GOOD : bad_value("keep", "names no verdict");
 }
 
+static int parse_coverage(const char *what, struct replay_opts *opts)
+{
+	if (!what || !strcmp(what, "lines")) {
+		opts->cover |= REPLAY_COVER_LINES;
+	} else if (!strcmp(what, "insns")) {
+		opts->cover |= REPLAY_COVER_INSNS;
+	} else if (!strncmp(what, "lcov:", 5) && what[5]) {
+		opts->cover |= REPLAY_COVER_LCOV;
+		opts->lcov = what + 5;
+	} else {
+		return bad_value("coverage", "must be lines, insns or lcov:FILE");
+	}
+	return EXIT_GOOD;
+}
+
 /* Where the texts of options go. */
 static const struct {
 	int letter;
@@ -158,7 +176,7 @@ static const struct {
 	{ 'e', "event", offsetof(struct replay_opts, events) },
 };
 
-/* One option with an argument. */
+/* One option with an argument; NULL: one that may have one has none. */
 static int parse_option(int letter, const char *arg, struct replay_opts *opts)
 {
 	size_t i;
@@ -175,6 +193,8 @@ static int parse_option(int letter, const char *arg, struct replay_opts *opts)
 	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		if (lists[i].letter == letter)
 			return add_word(lists[i].name, (void *)((uint8_t *)opts + lists[i].offset), arg);
+	if (letter == 'C')
+		return parse_coverage(arg, opts);
 	return letter == 'k' ? parse_keep(arg, &opts->keep) : usage_error(NULL);
 }
 
@@ -202,7 +222,8 @@ int replay_parse_args(int argc, char **argv, struct replay_opts *opts, bool *don
 		{ "ifindex", required_argument, NULL, 'i' }, { "queue", required_argument, NULL, 'q' },
 		{ "btf", required_argument, NULL, 'b' },     { "help", no_argument, NULL, 'h' },
 		{ "engine", required_argument, NULL, 'E' },  { "format", required_argument, NULL, 'F' },
-		{ "expect", required_argument, NULL, 'x' },  { NULL, 0, NULL, 0 },
+		{ "expect", required_argument, NULL, 'x' },  { "coverage", optional_argument, NULL, 'C' },
+		{ NULL, 0, NULL, 0 },
 	};
 	int option, rc = EXIT_GOOD;
 
@@ -229,6 +250,8 @@ int replay_parse_args(int argc, char **argv, struct replay_opts *opts, bool *don
 		return bad_value("keep", "says which packets --output writes, which is missing");
 	if (opts->format && !opts->out)
 		return bad_value("format", "says how --output is written, which is missing");
+	if (opts->cover && opts->engine == LEAT_BPF_ENGINE_JIT)
+		return bad_value("coverage", "is counted by the interpreter, not by --engine jit");
 	if (!opts->keep)
 		opts->keep = KEEP_DEFAULT;
 	return check_words(opts);

@@ -420,7 +420,7 @@ static int finish_json(struct replay *r)
 {
 	struct report *report = r->report;
 	struct json_out *j = &report->top;
-	int code;
+	int code, told;
 
 	json_sums(r);
 	if (r->opts->verdicts)
@@ -436,14 +436,15 @@ static int finish_json(struct replay *r)
 	if (!tell_expected(r))
 		code = EXIT_UNEXPECTED;
 	json_state(r, "maps_after", "variables_after", DUMP_VARIABLES_NOT_CONST);
+	told = replay_cover_tell(r, report->out, j);
 	json_close(j, '}');
 	fputc('\n', report->out);
-	return code;
+	return told > code ? told : code;
 }
 
 static int finish_text(struct replay *r)
 {
-	int code;
+	int code, told;
 
 	print_sums(r);
 	tell_lost(r);
@@ -451,7 +452,8 @@ static int finish_text(struct replay *r)
 	if (!tell_expected(r))
 		code = EXIT_UNEXPECTED;
 	print_state(r, "maps after:", DUMP_VARIABLES_NOT_CONST);
-	return code;
+	told = replay_cover_tell(r, r->report->out, NULL);
+	return told > code ? told : code;
 }
 
 int report_finish(struct replay *r)

@@ -154,7 +154,7 @@ struct leat_bpf_cover {
 	bool reachable;       /* on some path that the verifier saw */
 	unsigned int slots;   /* 2: a 64-bit load; the next number is no instruction but its second half */
 	const char *text;     /* "if r1 == 5 goto +3"; valid until this thread asks again */
-	const char *file;     /* as the compiler named it; NULL: the object does not say */
+	const char *file;     /* as the compiler named it; NULL: the object does not say, or it is of no line */
 	unsigned int line;    /* from 1 */
 	const char *source;   /* the text of that line */
 };

@@ -7,6 +7,10 @@
  * programs that are not counted run as if this were not here. Which way a conditional jump went is told by the
  * instruction that is counted next: a run goes on behind the jump or at its target, unless a trap ended it there. No
  * other instruction comes between, for a jump calls nothing.
+ *
+ * An instruction is of the line of the one before, unless the object gives it one. What the compiler made up by itself
+ * has no line in the object, and where a jump leads to it, what stands before it is of another part of the program: its
+ * line is unknown.
  */
 #include "bpf/engine/interp.h"
 
@@ -21,6 +25,32 @@ static bool is_jump(int op)
 
 /* ---- control ---- */
 
+/** Marks what jumps lead to. */
+static void mark_targets(const struct leat_bpf_prog *prog)
+{
+	uint32_t i;
+
+	for (i = 0; i < prog->n_ops; i++)
+		if (prog->op[i].op < LEAT_INSN_OPS && leat_insn_row[prog->op[i].op].form >= LEAT_FORM_JA &&
+		    leat_insn_row[prog->op[i].op].form <= LEAT_FORM_JMP_X)
+			prog->count[i + 1 + (uint32_t)prog->op[i].off].strange = true;
+}
+
+/** From there on, up to where a line begins. */
+static void spread_marks(const struct leat_bpf_prog *prog)
+{
+	uint32_t i, line = 0;
+
+	for (i = 0; i < prog->n_ops; i++) {
+		if (line < prog->n_lines && prog->line[line].insn == i) {
+			prog->count[i].strange = false;
+			line++;
+		} else if (i) {
+			prog->count[i].strange |= prog->count[i - 1].strange;
+		}
+	}
+}
+
 int leat_bpf_cover_prepare(struct leat_bpf_prog *prog)
 {
 	uint32_t i;
@@ -28,6 +58,8 @@ int leat_bpf_cover_prepare(struct leat_bpf_prog *prog)
 	prog->count = leat_heap_zalloc((size_t)prog->n_ops * sizeof(*prog->count));
 	if (!prog->count)
 		return -ENOMEM;
+	mark_targets(prog);
+	spread_marks(prog);
 	for (i = 0; i < prog->n_ops; i++) {
 		prog->count[i].op = prog->op[i].op;
 		if (prog->op[i].op != LEAT_OP_UNREACHED)
@@ -62,7 +94,7 @@ bool leat_bpf_prog_cover(const struct leat_bpf_prog *prog, unsigned int insn, st
 	if (prog->count)
 		fill_counts(&prog->count[insn], cover);
 	line = leat_bpf_prog_line(prog, insn);
-	if (!line)
+	if (!line || (prog->count && prog->count[insn].strange))
 		return true;
 	cover->file = leat_image_string(prog->obj->head, line->file);
 	cover->line = line->line;

@@ -161,6 +161,41 @@ static void calls(void **state)
 	test_bpf_end(&t);
 }
 
+/** What the compiler made up, and a jump leads to, is not of the line that stands before it. */
+static void lines(void **state)
+{
+	static const struct bpf_insn insns[] = {
+		LDX(BPF_W, R2, R1, QUEUE), JMP32K(BPF_JEQ, R2, 3, 1), MOV64K(R2, 2), MOV64K(R0, 1), MOV64K(R3, 1),
+		JMP32K(BPF_JEQ, R2, 3, 1), MOV64K(R0, 2), EXIT,
+	};
+	static const struct leat_image_line line[] = { { 0, 1, 3, 10 }, { 2, 1, 5, 11 }, { 5, 1, 0, 12 }, { 7, 1, 0, 13 } };
+	static const unsigned int number[] = { 10, 10, 11, 0, 0, 12, 12, 13 };
+	static const struct {
+		struct leat_image_header head;
+		char strings[16];
+	} image = { { .strings = { sizeof(image.head), 16 } }, "\0f\0a\0b" };
+	struct test_bpf t;
+	unsigned int i;
+	int prog;
+
+	(void)state;
+	begin(&t, 0);
+	t.env->coverage = false;
+	prog = add(&t, insns, COUNT(insns));
+	t.obj.head = &image.head;
+	t.prog[prog].line = line;
+	t.prog[prog].n_lines = COUNT(line);
+	assert_int_equal(cover_of(&t, prog, 4).line, 11); /* is not looked at where nothing is counted */
+	assert_int_equal(leat_bpf_cover_prepare(&t.prog[prog]), 0);
+	for (i = 0; i < COUNT(number); i++) {
+		assert_int_equal(cover_of(&t, prog, i).line, number[i]);
+		assert_int_equal(cover_of(&t, prog, i).file != NULL, number[i] != 0);
+	}
+	assert_string_equal(cover_of(&t, prog, 2).file, "f");
+	assert_string_equal(cover_of(&t, prog, 2).source, "b");
+	test_bpf_end(&t);
+}
+
 static void not_counted(void **state)
 {
 	static const struct bpf_insn insns[] = { MOV64K(R0, 2), EXIT };
@@ -187,6 +222,7 @@ int main(void)
 		cmocka_unit_test(loops_and_wide_loads),
 		cmocka_unit_test(traps),
 		cmocka_unit_test(calls),
+		cmocka_unit_test(lines),
 		cmocka_unit_test(not_counted),
 	};
 

@@ -50,6 +50,7 @@ struct leat_bpf_count {
 	uint64_t hits;   /* atomic */
 	uint64_t way[2]; /* atomic; of a conditional jump: how often the run went on behind it, and at its target */
 	uint8_t op;      /* what it does */
+	bool strange;    /* the source line before it in the program says nothing of it */
 };
 
 /** Makes every instruction of a decoded program count. Returns 0 or -ENOMEM. *control*. */
