@@ -28,30 +28,6 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 
 /* ---- the world ---- */
 
-static uint64_t loop(struct leat_bpf_run *run, uint64_t n, uint64_t func, uint64_t arg, uint64_t flags, uint64_t a5)
-{
-	uint64_t i, args[5] = { 0, arg };
-
-	(void)flags;
-	(void)a5;
-	for (i = 0; i < n && !run->trap; i++) {
-		args[0] = i;
-		if (leat_bpf_call_func(run, func, args))
-			return i + 1;
-	}
-	return i;
-}
-
-static const struct leat_bpf_helper helpers[] = {
-	{ BPF_FUNC_loop,
-	  "loop",
-	  loop,
-	  LEAT_BPF_RET_NUMBER,
-	  { LEAT_BPF_ARG_ANY, LEAT_BPF_ARG_FUNC, LEAT_BPF_ARG_STACK_OR_NULL, LEAT_BPF_ARG_ANY },
-	  0 },
-	{ .name = NULL },
-};
-
 static void must(bool good)
 {
 	if (!good)
@@ -72,7 +48,6 @@ static void begin(struct test_bpf *t)
 	static const uint32_t zero, data[4] = { 1, 0, 7, 0x1000 };
 
 	must(!test_bpf_begin(t, 10000));
-	leat_bpf_helper_register(helpers);
 	must(test_bpf_map(t, BPF_MAP_TYPE_ARRAY, 4, 16, 4, 0) == ARRAY);
 	must(test_bpf_map(t, BPF_MAP_TYPE_ARRAY, 4, 16, 1, 0) == ONE);
 	must(test_bpf_map(t, BPF_MAP_TYPE_HASH, 4, 16, 4, 0) == HASH);
@@ -283,6 +258,9 @@ static const struct {
 	{ 1, { HELPER(BPF_FUNC_xdp_store_bytes) } },
 	{ 5, { MOV64K(R1, 5), LDFUNC(R2, 0), MOV64X(R3, R10), MOV64K(R4, 0) } },
 	{ 1, { HELPER(BPF_FUNC_loop) } },
+	{ 6, { LDMAP(R1, HASH), LDFUNC(R2, 0), MOV64X(R3, R10), MOV64K(R4, 0) } },
+	{ 1, { HELPER(BPF_FUNC_for_each_map_elem) } },
+	{ 2, { LDX(BPF_W, R5, R2, 0), STX(BPF_DW, R3, 0, R5) } },
 	{ 1, { CALL(1) } },
 	{ 2, { MOV64K(R0, 2), EXIT } },
 	{ 2, { LDVALUE(R7, ONE, 4) } },

@@ -47,7 +47,6 @@ static const struct refusal {
 	const char *program, *words;
 } refusals[] = {
 	{ "uses_kfunc", "bpf_xdp_metadata_rx_hash" },
-	{ "looped", "helper number 181" },               /* loop */
 	{ "xdp_redirect_dns_func", "helper number 69" }, /* fib_lookup; libknot */
 	{ "xdp_handle_tcp_recv", "helper number 93" },   /* spin_lock; xdp-trafficgen */
 	{ "xdp_redirect_send_tcp", "helper number 93" },

@@ -55,6 +55,7 @@ enum leat_bpf_region {
 	LEAT_BPF_REGION_META,   /* data_meta..data */
 	LEAT_BPF_REGION_MAP,    /* one value of the map that aux.map names */
 	LEAT_BPF_REGION_RECORD, /* a reserved ring buffer record */
+	LEAT_BPF_REGION_LENT,   /* a key that a callback may read */
 	LEAT_BPF_REGION_ANY,    /* different regions on different paths: the engine looks which */
 };
 
@@ -97,6 +98,13 @@ struct leat_bpf_record {
 	uint32_t size;                /* bytes it may use */
 };
 
+/** Memory of a helper's own that it lends to a callback, to read. */
+struct leat_bpf_lent {
+	const struct leat_bpf_lent *prev;
+	const void *bytes;
+	uint32_t size;
+};
+
 /** One run of a program on one packet: the context, and what helpers work on. Private memory of one worker. */
 struct leat_bpf_run {
 	struct leat_xdp_buff *xdp;
@@ -107,7 +115,9 @@ struct leat_bpf_run {
 	uint32_t tail_calls;
 	uint64_t fuel;                /* left */
 	int trap;                     /* 1 + enum leat_bpf_trap_reason once it traps; helpers set it, too */
+	bool trap_counted;
 	struct leat_bpf_record *record; /* ring buffer records reserved and not submitted yet */
+	const struct leat_bpf_lent *lent; /* by the helpers that are at work; the newest first */
 	uint8_t *stack;               /* LEAT_BPF_FRAMES_MAX frames; frame 0 first */
 	unsigned int frames;          /* in use */
 	const struct leat_bpf_op *counted; /* where instructions are counted: the last one; NULL: none yet */

@@ -103,6 +103,7 @@ static const char *const region_name[] = {
 	[LEAT_BPF_REGION_NONE] = "memory for a helper", [LEAT_BPF_REGION_STACK] = "stack",
 	[LEAT_BPF_REGION_PACKET] = "packet",            [LEAT_BPF_REGION_META] = "metadata",
 	[LEAT_BPF_REGION_MAP] = "map value",            [LEAT_BPF_REGION_RECORD] = "ring buffer record",
+	[LEAT_BPF_REGION_LENT] = "key of a callback",
 	[LEAT_BPF_REGION_ANY] = "memory of several kinds",
 };
 

@@ -75,6 +75,18 @@ static bool in_record(const struct leat_bpf_run *run, const struct leat_bpf_aux 
 	return false;
 }
 
+static bool in_lent(const struct leat_bpf_run *run, const struct leat_bpf_aux *aux, uint64_t addr, uint64_t size,
+		    bool write)
+{
+	const struct leat_bpf_lent *lent;
+
+	(void)aux;
+	for (lent = run->lent; lent && !write; lent = lent->prev)
+		if (within(addr, size, lent->bytes, (const uint8_t *)lent->bytes + lent->size))
+			return true;
+	return false;
+}
+
 static bool in_one_map(const struct leat_bpf_map *map, uint64_t addr, uint64_t size, bool write)
 {
 	if (!leat_bpf_map_is_made(map) || (write && (map->frozen || (map->map_flags & BPF_F_RDONLY_PROG))))
@@ -101,7 +113,7 @@ static bool in_any(const struct leat_bpf_run *run, const struct leat_bpf_aux *au
 {
 	return in_packet(run, aux, addr, size, write) || in_stack(run, aux, addr, size, write) ||
 	       in_meta(run, aux, addr, size, write) || in_record(run, aux, addr, size, write) ||
-	       in_map(run, aux, addr, size, write);
+	       in_lent(run, aux, addr, size, write) || in_map(run, aux, addr, size, write);
 }
 
 typedef bool region_fn(const struct leat_bpf_run *run, const struct leat_bpf_aux *aux, uint64_t addr, uint64_t size,
@@ -113,7 +125,8 @@ bool leat_bpf_access_ok(const struct leat_bpf_run *run, const struct leat_bpf_au
 	static region_fn *const in_region[] = {
 		[LEAT_BPF_REGION_STACK] = in_stack,   [LEAT_BPF_REGION_PACKET] = in_packet,
 		[LEAT_BPF_REGION_META] = in_meta,     [LEAT_BPF_REGION_MAP] = in_map,
-		[LEAT_BPF_REGION_RECORD] = in_record, [LEAT_BPF_REGION_ANY] = in_any,
+		[LEAT_BPF_REGION_RECORD] = in_record, [LEAT_BPF_REGION_LENT] = in_lent,
+		[LEAT_BPF_REGION_ANY] = in_any,
 	};
 
 	return aux->region != LEAT_BPF_REGION_NONE && in_region[aux->region](run, aux, addr, size, write);

@@ -5,8 +5,6 @@
  */
 #include "bpf/engine/interp.h"
 
-#include <string.h>
-
 #include "bpf/map/map.h"
 
 static const struct leat_bpf_helper *helper_of(const struct leat_bpf_run *run, uint32_t insn)
@@ -17,6 +15,7 @@ static const struct leat_bpf_helper *helper_of(const struct leat_bpf_run *run, u
 void leat_bpf_trap(struct leat_bpf_run *run, uint32_t insn, enum leat_bpf_trap_reason reason)
 {
 	run->trap = 1 + (int)reason;
+	run->trap_counted = true;
 	if (run->prog->trap && insn < run->prog->n_insns)
 		__atomic_fetch_add(&run->prog->trap[insn].n[reason], 1, __ATOMIC_RELAXED);
 }
@@ -41,9 +40,7 @@ bool leat_bpf_call_checked(struct leat_bpf_run *run, uint32_t insn, uint64_t arg
 
 LEAT_COLD void leat_bpf_helper_trapped(struct leat_bpf_run *run, uint32_t insn)
 {
-	const struct leat_bpf_helper *helper = helper_of(run, insn);
-
-	if (!memchr(helper->arg, LEAT_BPF_ARG_FUNC, sizeof(helper->arg)))
+	if (!run->trap_counted)
 		leat_bpf_trap(run, insn, (enum leat_bpf_trap_reason)(run->trap - 1));
 }
 

@@ -534,25 +534,6 @@ static void tail_call_and_depth(void **state)
 
 /* ---- helpers ---- */
 
-/** bpf_loop(), as a helper would be written. */
-static uint64_t test_loop(struct leat_bpf_run *run, uint64_t n, uint64_t func, uint64_t arg, uint64_t flags,
-			  uint64_t a5)
-{
-	uint64_t i, r0;
-
-	(void)a5;
-	if (flags)
-		return (uint64_t)-22;
-	for (i = 0; i < n; i++) {
-		const uint64_t args[5] = { i, arg };
-
-		r0 = leat_bpf_call_func(run, func, args);
-		if (r0 || run->trap)
-			return i + 1;
-	}
-	return i;
-}
-
 static uint64_t test_trap(struct leat_bpf_run *run, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
 {
 	(void)a1;
@@ -565,12 +546,6 @@ static uint64_t test_trap(struct leat_bpf_run *run, uint64_t a1, uint64_t a2, ui
 }
 
 static const struct leat_bpf_helper test_helpers[] = {
-	{ BPF_FUNC_loop,
-	  "loop",
-	  test_loop,
-	  LEAT_BPF_RET_NUMBER,
-	  { LEAT_BPF_ARG_ANY, LEAT_BPF_ARG_FUNC, LEAT_BPF_ARG_STACK_OR_NULL, LEAT_BPF_ARG_ANY },
-	  0 },
 	{ 9999, "trap", test_trap, LEAT_BPF_RET_NUMBER, { LEAT_BPF_ARG_NONE }, LEAT_BPF_HELPER_TRAPS },
 	{ .name = NULL },
 };
@@ -623,7 +598,7 @@ static void endless_callback(void **state)
 
 	(void)state;
 	begin_with(&t, 100);
-	prog = PROG(&t, MOV64K(R1, -1), LDFUNC(R2, 6), MOV64K(R3, 0), MOV64K(R4, 0), HELPER(BPF_FUNC_loop),
+	prog = PROG(&t, MOV64K(R1, LEAT_BPF_LOOP_MAX), LDFUNC(R2, 6), MOV64K(R3, 0), MOV64K(R4, 0), HELPER(BPF_FUNC_loop),
 		    MOV64K(R0, 2), EXIT, MOV64K(R0, 0), EXIT);
 	assert_int_equal(test_bpf_run(&t, prog), 0);
 	assert_int_equal(t.last.trap, TRAP(FUEL));

@@ -102,7 +102,7 @@ static inline uint8_t *leat_bpf_frame_end(const struct leat_bpf_run *run)
  */
 bool leat_bpf_call_checked(struct leat_bpf_run *run, uint32_t insn, uint64_t args[5], uint64_t *r0,
 			   enum leat_bpf_trap_reason *reason);
-/** The helper of instruction @insn ended the program: counts it, if that was not done within a callback. */
+/** The helper of instruction @insn ended the program: counts it, if that was not done where it trapped. */
 void leat_bpf_helper_trapped(struct leat_bpf_run *run, uint32_t insn);
 /**
  * The program that the tail call at @insn goes to, or NULL when it falls through; *@ok is false when it must trap, for

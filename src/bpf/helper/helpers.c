@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "bpf/contract.h"
 #include "bpf/env.h"
+#include "bpf/helper/callbacks.h"
 #include "bpf/map/map.h"
 #include "bpf/map/mem.h"
 #include "bpf/map/ringbuf.h"
@@ -417,8 +418,8 @@ static const struct leat_bpf_helper own_helpers[] = {
 };
 
 static pthread_mutex_t register_lock = PTHREAD_MUTEX_INITIALIZER;
-static const struct leat_bpf_helper *tables[REGISTERED_MAX] = { own_helpers };
-static unsigned int n_tables = 1;
+static const struct leat_bpf_helper *tables[REGISTERED_MAX] = { own_helpers, leat_bpf_callback_helpers };
+static unsigned int n_tables = 2;
 
 static const struct leat_bpf_helper *find_in(const struct leat_bpf_helper *row, int32_t id)
 {

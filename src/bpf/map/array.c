@@ -196,6 +196,19 @@ static int array_delete(struct leat_bpf_map *map, const void *key, unsigned int 
 	return -EINVAL;
 }
 
+/** Of either kind of array. */
+static void *array_each(struct leat_bpf_map *map, struct leat_bpf_cursor *at, void *key, unsigned int cpu)
+{
+	uint32_t index = at->at;
+
+	at->steps = 1;
+	if (index >= map->max_entries)
+		return NULL;
+	at->at++;
+	memcpy(key, &index, sizeof(index));
+	return map->type->lookup(map, key, cpu);
+}
+
 static int array_next_key(struct leat_bpf_map *map, const void *key, void *next)
 {
 	uint32_t index = key ? index_of(key) : UINT32_MAX;
@@ -256,6 +269,7 @@ const struct leat_bpf_map_type leat_bpf_array = {
 	.lookup = array_lookup,
 	.update = array_update,
 	.delete_elem = array_delete,
+	.each = array_each,
 	.next_key = array_next_key,
 	.next_used = array_next_used,
 	.contains = array_contains,
@@ -271,6 +285,7 @@ const struct leat_bpf_map_type leat_bpf_percpu_array = {
 	.lookup = percpu_array_lookup,
 	.update = percpu_array_update,
 	.delete_elem = array_delete,
+	.each = array_each,
 	.read = percpu_array_read,
 	.write = percpu_array_write,
 	.next_key = array_next_key,

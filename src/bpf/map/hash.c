@@ -285,12 +285,46 @@ int leat_hash_evict(struct leat_hash *h, unsigned int who)
 	return -ENOMEM;
 }
 
-/* ---- iteration; control ---- */
+/* ---- iteration; a worker ---- */
 
-static void copy_key(struct leat_hash *h, uint32_t idx, void *key)
+static void copy_key(const struct leat_hash *h, uint32_t idx, void *key)
 {
 	leat_words_read(key, leat_hash_elem_key(leat_elem_at(&h->elems, idx)), h->key_size);
 }
+
+/** Moves to the first slot of the next bucket; false at the end. */
+static bool next_bucket(const struct leat_hash *h, struct leat_bpf_cursor *at)
+{
+	uint32_t next = __atomic_load_n(&h->bucket[at->at].next, __ATOMIC_ACQUIRE);
+
+	at->lane = 0;
+	at->at = next ? next : ++at->first;
+	at->steps++;
+	return next || at->first <= h->mask;
+}
+
+/* Elements keep their slots, so none that stays is met twice. One that went stays as it was for this worker. */
+uint32_t leat_hash_each(const struct leat_hash *h, struct leat_bpf_cursor *at, void *key)
+{
+	uint32_t idx;
+
+	at->steps = 1;
+	if (at->first > h->mask)
+		return 0;
+	do {
+		while (at->lane < LEAT_HASH_SLOTS) {
+			/* pairs with set_fp(): who sees the index sees the element */
+			idx = __atomic_load_n(&h->bucket[at->at].idx[at->lane++], __ATOMIC_ACQUIRE);
+			if (!idx)
+				continue;
+			copy_key(h, idx, key);
+			return idx;
+		}
+	} while (next_bucket(h, at));
+	return 0;
+}
+
+/* ---- iteration; control ---- */
 
 /** The key of the first slot from @lane of @b on; false when the chain has no more. Under the lock. */
 static bool next_in_chain(struct leat_hash *h, struct leat_hash_bucket *b, unsigned int lane, void *next)

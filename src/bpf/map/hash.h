@@ -154,6 +154,8 @@ int leat_hash_link(struct leat_hash *h, struct leat_hash_slot *room, uint64_t ha
 void leat_hash_unlink(struct leat_hash *h, const struct leat_hash_slot *slot, uint64_t hash);
 /** LRU: takes some element that was not used for long out of the table (its count is the caller's then). 0, -ENOMEM */
 int leat_hash_evict(struct leat_hash *h, unsigned int who);
+/** Worker: the next element of a walk, and its key; 0: there is none. */
+uint32_t leat_hash_each(const struct leat_hash *h, struct leat_bpf_cursor *at, void *key);
 int leat_hash_next_key(struct leat_hash *h, const void *key, void *next);
 
 #endif

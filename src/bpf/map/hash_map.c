@@ -163,6 +163,16 @@ static void *percpu_hash_lookup(struct leat_bpf_map *map, const void *key, unsig
 	return idx ? percpu_value(map, idx, cpu) : NULL;
 }
 
+static void *hash_each(struct leat_bpf_map *map, struct leat_bpf_cursor *at, void *key, unsigned int cpu)
+{
+	const struct leat_hash *h = map->priv;
+	uint32_t idx = leat_hash_each(h, at, key);
+
+	if (!idx)
+		return NULL;
+	return h->values ? percpu_value(map, idx, cpu) : (uint8_t *)leat_elem_at(&h->elems, idx) + h->value_off;
+}
+
 /* ---- control's look-up: not under the epoch ---- */
 
 static void copy_values(const struct leat_bpf_map *map, uint32_t idx, void *values)
@@ -460,6 +470,7 @@ static bool percpu_hash_contains(const struct leat_bpf_map *map, uint64_t addr, 
 	{                                                                                                              \
 		.type = number, .name = text, .flags = more_flags, .check = hash_check, .create = hash_create,         \
 		.destroy = hash_destroy, .lookup = lookup_fn, .update = hash_update, .delete_elem = hash_delete,       \
+		.each = hash_each,                                                                                     \
 		.read = hash_read, .write = hash_write, .next_key = hash_next_key, .contains = contains_fn,            \
 	}
 

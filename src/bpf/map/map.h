@@ -48,6 +48,12 @@ static inline bool leat_bpf_map_is_made(const struct leat_bpf_map *map)
 	return __atomic_load_n(&map->made, __ATOMIC_ACQUIRE); /* pairs with the release in inner.c: it is whole */
 }
 
+/** Where a walk over a map stands; all zeros: before the first element. */
+struct leat_bpf_cursor {
+	uint32_t first, at, lane; /* the type's own */
+	uint32_t steps;           /* what the last step cost, in looks at memory */
+};
+
 #define LEAT_BPF_MAP_PER_CPU 0x1u
 #define LEAT_BPF_MAP_NO_LOOKUP 0x2u /* programs cannot look values up (program arrays, rings, DEVMAP) */
 #define LEAT_BPF_MAP_NO_UPDATE 0x4u /* programs cannot write elements */
@@ -67,6 +73,11 @@ struct leat_bpf_map_type {
 	/** Program side: sets this CPU's value. */
 	int (*update)(struct leat_bpf_map *map, const void *key, const void *value, uint64_t flags, unsigned int cpu);
 	int (*delete_elem)(struct leat_bpf_map *map, const void *key, unsigned int cpu);
+	/**
+	 * Program side: this CPU's value of the next element, or NULL at the end; its key goes to @key (key_size bytes
+	 * at a multiple of 8). Elements that are there all the while come once each. NULL: cannot be walked over.
+	 */
+	void *(*each)(struct leat_bpf_map *map, struct leat_bpf_cursor *at, void *key, unsigned int cpu);
 	/** Control side: all CPUs' values. NULL where the program side serves (not per CPU). */
 	int (*read)(struct leat_bpf_map *map, const void *key, void *values);
 	int (*write)(struct leat_bpf_map *map, const void *key, const void *values, uint64_t flags);

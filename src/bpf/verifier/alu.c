@@ -45,7 +45,7 @@ static struct leat_vreg number_op(const struct bpf_insn *insn, const struct leat
 static bool can_move(uint8_t kind)
 {
 	return kind == LEAT_KIND_PACKET || kind == LEAT_KIND_META || kind == LEAT_KIND_STACK ||
-	       kind == LEAT_KIND_VALUE || kind == LEAT_KIND_RECORD || kind == LEAT_KIND_STALE ||
+	       kind == LEAT_KIND_VALUE || kind == LEAT_KIND_RECORD || kind == LEAT_KIND_KEY || kind == LEAT_KIND_STALE ||
 	       kind == LEAT_KIND_RELEASED;
 }
 

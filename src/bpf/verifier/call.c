@@ -44,6 +44,11 @@ static bool can_redirect(const struct leat_bpf_map_type *type)
 	return type->target != NULL;
 }
 
+static bool can_walk(const struct leat_bpf_map_type *type)
+{
+	return type->each != NULL;
+}
+
 static bool is_prog_array(const struct leat_bpf_map_type *type)
 {
 	return type->type == BPF_MAP_TYPE_PROG_ARRAY;
@@ -68,6 +73,7 @@ static const struct {
 	{ BPF_FUNC_redirect_map, can_redirect },       { BPF_FUNC_tail_call, is_prog_array },
 	{ BPF_FUNC_perf_event_output, is_perf_array }, { BPF_FUNC_ringbuf_output, is_ringbuf },
 	{ BPF_FUNC_ringbuf_reserve, is_ringbuf },      { BPF_FUNC_ringbuf_query, is_ringbuf },
+	{ BPF_FUNC_for_each_map_elem, can_walk },
 };
 
 static int check_map_type(struct leat_verifier *v, const struct call *call)
@@ -142,6 +148,8 @@ static int arg_mem(struct leat_verifier *v, unsigned int number, struct call *ca
 
 	if (err)
 		return err;
+	if (out && reg->kind == LEAT_KIND_KEY)
+		return leat_verify_refuse(v, v->state->pc, 1u << number, "a key that a callback was given cannot be changed");
 	if (out && reg->kind == LEAT_KIND_VALUE && (map->frozen || (map->map_flags & BPF_F_RDONLY_PROG)))
 		return leat_verify_refuse(v, v->state->pc, 1u << number, "map %s is read-only", map->name);
 	if (reg->known && (reg->kind == LEAT_KIND_STACK || reg->kind == LEAT_KIND_VALUE)) {
@@ -396,6 +404,23 @@ static int call_local(struct leat_verifier *v, uint32_t *next)
 	return 0;
 }
 
+/** What a callback begins with: loop's (number, arg), for_each_map_elem's (map, key, value, arg). */
+static void give_arguments(struct leat_verifier *v, const struct call *call, struct leat_vframe *frame,
+			   const struct leat_vreg *arg)
+{
+	uint8_t map = (uint8_t)call->map, number = (uint8_t)(v->state->n_frames - 1);
+
+	if (call->map < 0) {
+		frame->reg[BPF_REG_1] = leat_vnumber();
+		frame->reg[BPF_REG_2] = *arg;
+		return;
+	}
+	frame->reg[BPF_REG_1] = (struct leat_vreg){ .kind = LEAT_KIND_MAP, .map = map, .known = true };
+	frame->reg[BPF_REG_2] = (struct leat_vreg){ .kind = LEAT_KIND_KEY, .map = map, .known = true, .frame = number };
+	frame->reg[BPF_REG_3] = (struct leat_vreg){ .kind = LEAT_KIND_VALUE, .map = map, .known = true };
+	frame->reg[BPF_REG_4] = *arg;
+}
+
 /** The path on which the callback runs (once more) waits as a state of its own. */
 static int push_callback(struct leat_verifier *v, const struct call *call)
 {
@@ -404,13 +429,10 @@ static int push_callback(struct leat_verifier *v, const struct call *call)
 	uint32_t pc = v->state->pc;
 	int err;
 
-	if (call->helper->id != BPF_FUNC_loop)
-		return leat_verify_refuse(v, pc, 0, "callbacks of %s are not supported", call->helper->name);
 	if (v->state->n_frames == LEAT_BPF_FRAMES_MAX)
 		return refuse_depth(v);
 	frame = open_frame(v, (uint32_t)func.value, true);
-	frame->reg[BPF_REG_1] = leat_vnumber();
-	frame->reg[BPF_REG_2] = arg;
+	give_arguments(v, call, frame, &arg);
 	err = leat_verify_push(v, (uint32_t)func.value);
 	v->state->n_frames--;
 	v->state->pc = pc;
@@ -484,12 +506,12 @@ int leat_verify_call(struct leat_verifier *v, int op, uint32_t *next)
 
 /* ---- exits ---- */
 
-/** Pointers into a frame that ends become numbers. */
+/** Pointers into a frame that ends, and to what was lent to it, become numbers. */
 static void lose_frame(struct leat_vreg *reg, void *arg)
 {
 	const uint32_t *frame = arg;
 
-	if (reg->kind == LEAT_KIND_STACK && reg->frame == *frame)
+	if ((reg->kind == LEAT_KIND_STACK || reg->kind == LEAT_KIND_KEY) && reg->frame == *frame)
 		*reg = leat_vnumber();
 }
 

@@ -24,6 +24,7 @@ static const uint8_t region_of[LEAT_KINDS] = {
 	[LEAT_KIND_PACKET] = LEAT_BPF_REGION_PACKET, [LEAT_KIND_META] = LEAT_BPF_REGION_META,
 	[LEAT_KIND_STACK] = LEAT_BPF_REGION_STACK,   [LEAT_KIND_VALUE] = LEAT_BPF_REGION_MAP,
 	[LEAT_KIND_RECORD] = LEAT_BPF_REGION_RECORD,
+	[LEAT_KIND_KEY] = LEAT_BPF_REGION_LENT,
 };
 
 /* What is said of a register that cannot be accessed through; NULL: the kind says it. */
@@ -218,6 +219,7 @@ bool leat_verify_inside(struct leat_verifier *v, const struct leat_vreg *reg, in
 	if (reg->kind == LEAT_KIND_STACK)
 		return low >= -(int64_t)LEAT_BPF_STACK_SIZE && high <= 0;
 	room = reg->kind == LEAT_KIND_VALUE ? v->prog->obj->map[reg->map].value_size :
+	       reg->kind == LEAT_KIND_KEY ? v->prog->obj->map[reg->map].key_size :
 	       reg->kind == LEAT_KIND_RECORD ? reg->room : 0;
 	return low >= 0 && high <= room;
 }
@@ -269,6 +271,8 @@ static int check_access(struct leat_verifier *v, unsigned int number, uint32_t s
 		err = check_stack(v, number, reg, off, size);
 	if (!err && reg->kind == LEAT_KIND_VALUE)
 		err = check_value(v, number, reg, off, size, write);
+	if (!err && write && reg->kind == LEAT_KIND_KEY)
+		err = leat_verify_refuse(v, v->state->pc, 1u << number, "a key that a callback was given cannot be changed");
 	if (err)
 		return err;
 	v->mark[v->state->pc] |= reg->kind == LEAT_KIND_STACK ? LEAT_MARK_STACK : LEAT_MARK_OTHER;

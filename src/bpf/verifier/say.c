@@ -26,6 +26,7 @@ static const char *const kind_name[LEAT_KINDS] = {
 	[LEAT_KIND_RECORD] = "a ring buffer record",
 	[LEAT_KIND_RECORD_OR_NULL] = "a ring buffer record or null",
 	[LEAT_KIND_FUNC] = "a function",
+	[LEAT_KIND_KEY] = "a pointer to a key",
 	[LEAT_KIND_STALE] = "a packet pointer from before the packet was moved",
 	[LEAT_KIND_RELEASED] = "a ring buffer record that was submitted or discarded",
 };

@@ -41,6 +41,7 @@ enum leat_kind {
 	LEAT_KIND_RECORD,
 	LEAT_KIND_RECORD_OR_NULL,
 	LEAT_KIND_FUNC,
+	LEAT_KIND_KEY,      /* of an element, lent to the callback whose frame it names */
 	LEAT_KIND_STALE,    /* a packet pointer from before the packet was moved */
 	LEAT_KIND_RELEASED, /* a record that was submitted */
 	LEAT_KINDS
@@ -52,8 +53,8 @@ enum leat_kind {
  */
 struct leat_vreg {
 	uint8_t kind;
-	uint8_t frame; /* STACK: whose */
-	uint8_t map;   /* MAP, VALUE: number; of inner maps the template's */
+	uint8_t frame; /* STACK, KEY: whose */
+	uint8_t map;   /* MAP, VALUE, KEY: number; of inner maps the template's */
 	bool known : 1;   /* value is all there is to know */
 	bool exposed : 1; /* a slot: a write to a place unknown may have gone here since (memory.c) */
 	uint32_t id;   /* ..._OR_NULL, NUMBER: copies of one result; RECORD: which */

@@ -341,6 +341,9 @@ static const struct sample calls[] = {
 
 #define LOOP(distance, arg) MOV64K(R1, 5), LDFUNC(R2, distance), arg, MOV64K(R4, 0), HELPER(BPF_FUNC_loop) /* 6 */
 
+#define EACH(map, distance)                                                                                       \
+	LDMAP(R1, map), LDFUNC(R2, distance), MOV64X(R3, R10), MOV64K(R4, 0), HELPER(BPF_FUNC_for_each_map_elem) /* 7 */
+
 static const struct sample callbacks[] = {
 	GOOD("loop", LOOP(6, MOV64K(R3, 0)), END, MOV64K(R0, 0), EXIT),
 	GOOD("loop with a context", LOOP(6, MOV64X(R3, R10)), END, ST(BPF_DW, R2, -8, 1), MOV64K(R0, 0), EXIT),
@@ -351,32 +354,20 @@ static const struct sample callbacks[] = {
 	BAD("callback without result", 8, "must return a number", LOOP(6, MOV64K(R3, 0)), END, EXIT),
 	BAD("callback that calls itself", 13, "functions deep", LOOP(6, MOV64K(R3, 0)), END, MOV64K(R1, 1),
 	    LDFUNC(R2, -2), MOV64K(R3, 0), MOV64K(R4, 0), HELPER(BPF_FUNC_loop), MOV64K(R0, 0), EXIT),
+	GOOD("for each element", EACH(ARRAY, 6), END, LDX(BPF_W, R0, R2, 0), LDX(BPF_DW, R5, R3, 8), MOV64K(R0, 0), EXIT),
+	GOOD("a key for a helper", EACH(HASH, 6), END, HELPER(BPF_FUNC_map_delete_elem), MOV64K(R0, 0), EXIT),
+	BAD("a key is written", 9, "cannot be changed", EACH(HASH, 6), END, ST(BPF_W, R2, 0, 1), MOV64K(R0, 0), EXIT),
+	BAD("a key as output", 12, "cannot be changed", EACH(HASH, 6), END, MOV64X(R3, R2), MOV64X(R1, R4), MOV64K(R2, 0),
+	    MOV64K(R4, 4), HELPER(BPF_FUNC_xdp_load_bytes), EXIT),
+	BAD("a key that was kept", 10, "is a number", EACH(HASH, 8), LDX(BPF_DW, R1, R10, -8), LDX(BPF_W, R0, R1, 0), END,
+	    STX(BPF_DW, R4, -8, R2), MOV64K(R0, 0), EXIT),
+	BAD("a map without elements to walk over", 6, "does not work on map", EACH(RING, 6), END, MOV64K(R0, 0), EXIT),
 	BAD("the callback changes what the caller trusts", 8, "is a number", STX(BPF_DW, R10, -8, R1),
 	    LOOP(9, MOV64X(R3, R10)), LDX(BPF_DW, R1, R10, -8), LDX(BPF_W, R0, R1, 12), EXIT, EXIT, EXIT,
 	    ST(BPF_DW, R2, -8, 1), MOV64K(R0, 0), EXIT),
 };
 
 /* ---- */
-
-static uint64_t no_loop(struct leat_bpf_run *run, uint64_t n, uint64_t func, uint64_t arg, uint64_t flags, uint64_t a5)
-{
-	(void)run;
-	(void)func;
-	(void)arg;
-	(void)flags;
-	(void)a5;
-	return n;
-}
-
-static const struct leat_bpf_helper test_helpers[] = {
-	{ BPF_FUNC_loop,
-	  "loop",
-	  no_loop,
-	  LEAT_BPF_RET_NUMBER,
-	  { LEAT_BPF_ARG_ANY, LEAT_BPF_ARG_FUNC, LEAT_BPF_ARG_STACK_OR_NULL, LEAT_BPF_ARG_ANY },
-	  0 },
-	{ .name = NULL },
-};
 
 static void add_maps(struct test_bpf *t)
 {
@@ -570,13 +561,6 @@ static void a_sentence(void **state)
 				  "[r0 = *(u8 *)(r3 +4), r3 is a number (5)]");
 }
 
-static int register_helpers(void **state)
-{
-	(void)state;
-	leat_bpf_helper_register(test_helpers);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -590,5 +574,5 @@ int main(void)
 		cmocka_unit_test(dear_to_compare), cmocka_unit_test(a_sentence),
 	};
 
-	return cmocka_run_group_tests(tests, register_helpers, NULL);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }
