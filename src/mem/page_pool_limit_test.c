@@ -350,6 +350,45 @@ static void a_cursor_that_let_go_at_a_border_takes_back_no_several_blocks(void *
 	test_mem_close(&mem);
 }
 
+/**
+ * Where one pool ended another one begins, and leaves a hole: an extent of another node that is in use is not completed.
+ * What the first one left in the descriptors is no memory.
+ */
+static void a_hole_has_nothing_of_the_pool_before(void **state)
+{
+	struct leat_page_pool *pool;
+	struct leat_run run[32];
+	struct test_mem mem;
+	unsigned int n = 0, i;
+
+	(void)state;
+	test_mem_open(&mem, 2 * EXTENT);
+	pool = pool_of(mem.segment, 2 * EXTENT, 2 * EXTENT, 0);
+	assert_int_equal(take_all(pool, run, 16), 16);
+	leat_page_pool_put_page_bulk(run, 16);
+	test_pool_end(pool);
+
+	pool = pool_of(mem.segment, 2 * EXTENT, 2 * EXTENT, LEAT_BLOCK_SIZE);
+	run[n++] = leat_page_pool_alloc(pool, LEAT_BLOCK_GRANULES);
+	assert_int_equal(test_committed(pool), LEAT_BLOCK_SIZE);
+	leat_page_pool_set_node(pool, 0);
+	run[n++] = leat_page_pool_alloc(pool, LEAT_BLOCK_GRANULES);
+	assert_int_equal(leat_run_addr(run[1]) - leat_run_addr(run[0]), EXTENT);
+	leat_page_pool_set_node(pool, -1);
+	assert_pool_sound(pool);
+	for (; n < COUNT(run); n++) {
+		run[n] = leat_page_pool_alloc(pool, LEAT_BLOCK_GRANULES);
+		if (leat_run_is_none(run[n]))
+			break;
+		assert_true((uint64_t)(n + 1) * LEAT_BLOCK_SIZE <= test_committed(pool));
+	}
+	assert_int_equal(n, 16);
+	for (i = 0; i < n; i++)
+		leat_page_pool_put_page(run[i]);
+	test_pool_end(pool);
+	test_mem_close(&mem);
+}
+
 /* ---- the steady state ---- */
 
 /** A ring of @n buffers of @granules, first in first out; returns allocations that made memory traffic, of @rounds. */
@@ -421,6 +460,7 @@ int main(void)
 		cmocka_unit_test(a_hole_of_one_block_serves_no_two),
 		cmocka_unit_test(cancelling_several_blocks_leaves_the_cursor_alone),
 		cmocka_unit_test(a_cursor_that_let_go_at_a_border_takes_back_no_several_blocks),
+		cmocka_unit_test(a_hole_has_nothing_of_the_pool_before),
 		cmocka_unit_test(the_steady_state_has_no_memory_traffic_and_no_page_faults),
 	};
 

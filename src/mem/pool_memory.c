@@ -150,10 +150,13 @@ static void release_extent(struct leat_pool *pool, uint32_t e)
 
 void leat_pool_release_all(struct leat_pool *pool)
 {
-	uint32_t e = extents_in_use(pool);
+	uint32_t e = extents_in_use(pool), i;
 
 	while (e--)
 		release_pieces(pool, e);
+	/* the next pool here finds that nothing is free which it has not added */
+	for (i = 0; i < pool->n_blocks; i++)
+		__atomic_store_n(&pool->blocks[i].free, 0, __ATOMIC_RELAXED);
 	if (pool->provider && pool->provider->destroy)
 		pool->provider->destroy(pool->provider_arg);
 }
