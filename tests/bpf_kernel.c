@@ -47,7 +47,6 @@ static const struct refusal {
 	const char *program, *words;
 } refusals[] = {
 	{ "uses_kfunc", "bpf_xdp_metadata_rx_hash" },
-	{ "xdp_redirect_dns_func", "helper number 69" }, /* fib_lookup; libknot */
 	{ "xdp_handle_tcp_recv", "helper number 93" },   /* spin_lock; xdp-trafficgen */
 	{ "xdp_redirect_send_tcp", "helper number 93" },
 };
@@ -361,5 +360,6 @@ int main(int argc, char **argv)
 		check_object(&t, argv[i], one ? argv[2] : NULL);
 	printf("1..%u\n# %d objects, %u programs (%u skipped), %llu runs on each side, %u failed\n", t.cases,
 	       one ? 1 : argc - 1, t.cases, t.skipped, (unsigned long long)t.runs, t.failed);
+	both_world_fini(&t.world);
 	return t.failed ? 1 : 0;
 }

@@ -23,6 +23,7 @@ struct leat_bpf_env {
 	const struct leat_log *log;
 	struct leat_epoch *epoch;
 	struct leat_epoch own_epoch; /* when none was given: reader 0 */
+	struct leat_fib *fib; /* what bpf_fib_lookup() asks, or NULL (atomic); src/xdp's */
 	struct {
 		uint64_t random; /* state of that CPU's generator */
 		uint8_t *stack;  /* LEAT_BPF_FRAMES_MAX frames */

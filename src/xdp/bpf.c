@@ -13,6 +13,7 @@
 #include "bpf/map/map.h"
 #include "netdev/worker.h"
 #include "xdp/devmap.h"
+#include "xdp/fib.h"
 #include "xdp/prog.h"
 
 /** The action that bpf_redirect_map() returns when there is no such entry: the low bits of its flags. */
@@ -69,6 +70,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void init(void)
 {
 	leat_bpf_helper_register(helpers);
+	leat_bpf_helper_register(leat_fib_helpers);
 	leat_portmap_register();
 }
 

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/epoch.h"
 #include "base/heap.h"
 #include "bpf/prog.h"
 #include "globals.h"
@@ -75,6 +76,52 @@ static bool bpf_allowed(void)
 	return true;
 }
 
+/** Of leat's programs, and of the mirror: reader 0 is this thread. */
+static struct leat_epoch epoch;
+
+void both_world_quiescent(void)
+{
+	leat_epoch_quiescent(&epoch, 0);
+}
+
+/** Interfaces are ports of the same number. */
+static int mirror(struct both_world *world, char *why, size_t size)
+{
+	const struct leat_fib_opts opts = { .size = sizeof(opts), .epoch = &epoch };
+	const struct leat_fib_mirror_opts mirror_opts = { .size = sizeof(mirror_opts) };
+	int err;
+
+	leat_epoch_init(&epoch);
+	err = leat_fib_create(&opts, &world->fib);
+	if (!err)
+		err = leat_fib_mirror_start(world->fib, &mirror_opts, NULL, &world->mirror);
+	if (!err)
+		return 0;
+	leat_fib_destroy(world->fib);
+	world->fib = NULL;
+	snprintf(why, size, "the namespace's routes cannot be mirrored: %s", strerror(-err));
+	return err == -EOPNOTSUPP ? 0 : err;
+}
+
+void both_world_fini(struct both_world *world)
+{
+	leat_epoch_offline(&epoch, 0);
+	leat_fib_mirror_stop(world->mirror);
+	leat_fib_destroy(world->fib);
+}
+
+/** Two interfaces that forward, and whom they know. */
+static const char script[] =
+	"set -e; ip link add leat0 numrxqueues 4 type veth peer name leat1 numrxqueues 4\n"
+	"for i in 0 1; do for family in 4 6; do echo 1 >/proc/sys/net/ipv$family/conf/leat$i/forwarding; done\n"
+	"echo 0 >/proc/sys/net/ipv6/conf/leat$i/accept_dad; ip link set leat$i address 02:00:00:00:01:0$i up\n"
+	"ip address add 10.$i.0.1/16 dev leat$i; ip address add 2001:db8:$i::1/64 dev leat$i; done\n"
+	"ip route add default via 10.0.0.2; ip route add default via 2001:db8::2\n"
+	"ip neighbour add 10.0.0.2 dev leat0 lladdr 02:00:00:00:00:02\n"
+	"ip neighbour add 2001:db8::2 dev leat0 lladdr 02:00:00:00:00:02\n"
+	"ip neighbour add 10.1.2.51 dev leat1 lladdr 02:00:00:00:00:33\n"
+	"ip route add blackhole 192.0.2.0/25; ip route add prohibit 198.51.100.0/24 metric 7\n";
+
 int both_world_init(struct both_world *world, char *why, size_t size)
 {
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
@@ -91,14 +138,13 @@ int both_world_init(struct both_world *world, char *why, size_t size)
 		snprintf(why, size, "the thread cannot be pinned to a CPU below %u", LEAT_BPF_CPUS_MAX);
 		return err;
 	}
-	if (unshare(CLONE_NEWNET) ||
-	    system("ip link add leat0 numrxqueues 4 type veth peer name leat1 numrxqueues 4")) {
+	if (unshare(CLONE_NEWNET) || system(script)) {
 		snprintf(why, size, "no interface can be made in a network namespace");
 		return -EPERM;
 	}
 	world->ifindex = if_nametoindex("leat0");
 	leat_xdp_bpf_init();
-	return 0;
+	return mirror(world, why, size);
 }
 
 /* ---- global variables ---- */
@@ -271,12 +317,14 @@ static void leat_load(const struct both_world *world, struct both_image *image, 
 		.replay = true,
 		.seed = 1,
 		.engine = world->engine,
+		.epoch = &epoch,
 	};
 	struct leat_diag *diag = leat_diag_create();
 	const char *step = "environment";
 	int err = leat_bpf_env_create(&opts, &both->env);
 
 	if (!err) {
+		leat_fib_attach(world->fib, both->env);
 		step = "open";
 		err = leat_open(world, image, both, diag);
 	}
@@ -490,6 +538,7 @@ int both_run_leat(struct both *both, const struct both_prog *prog, unsigned int 
 	memcpy(xdp.data_meta, packet->bytes, packet->len);
 	both->time += 1000000;
 	leat_bpf_env_set_time(both->env, both->time);
+	both_world_quiescent();
 	*verdict = leat_bpf_prog_run(prog->leat, &xdp, cpu);
 	if (xdp.data_meta < frame || xdp.data < xdp.data_meta || xdp.data_end < xdp.data ||
 	    xdp.data_end > frame + BOTH_FRAME)

@@ -4,7 +4,7 @@
  *
  * One thread, pinned to one CPU, which is the CPU that leat's programs run as; leat's per-CPU values have as many
  * copies as the kernel's, up to its limit. The interface "leat0" of a network namespace of the process's own is the
- * port that exists.
+ * port that exists; the namespace's routes are mirrored.
  */
 #ifndef LEAT_TESTS_BPF_BOTH_H
 #define LEAT_TESTS_BPF_BOTH_H
@@ -12,6 +12,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <leat/bpf.h>
+#include <leat/fib.h>
 
 /** Frame of the kernel's test run: a page. */
 #define BOTH_FRAME 4096u
@@ -51,6 +52,8 @@ struct both_world {
 	uint32_t ifindex;   /* leat0: four receive queues */
 	const char *loader; /* path of leat-load; NULL: where it is looked for */
 	unsigned int engine; /* enum leat_bpf_engine */
+	struct leat_fib *fib; /* what leat's programs ask: the namespace's; NULL: none, where it cannot be mirrored */
+	struct leat_fib_mirror *mirror;
 };
 
 struct both {
@@ -66,6 +69,9 @@ struct both {
 
 /** Sets up namespace, interface and CPU. Returns 0, or why not in @why. */
 int both_world_init(struct both_world *world, char *why, size_t size);
+void both_world_fini(struct both_world *world);
+/** At this moment no look-up runs: what the mirror has replaced may go. */
+void both_world_quiescent(void);
 
 /** An object's image, read once; then every both_open() is quick. */
 struct both_image {
