@@ -9,6 +9,7 @@
 
 #include <leat/bridge.h>
 #include <leat/driver.h>
+#include <leat/fib.h>
 #include <leat/netdev.h>
 #include <leat/xdp_prog.h>
 
@@ -45,6 +46,8 @@ LEAT_API struct leat_net *leat_datapath_net(struct leat_datapath *dp);
 LEAT_API struct leat_xdp_prog *leat_datapath_prog(struct leat_datapath *dp, unsigned int idx);
 LEAT_API struct leat_bpf_object *leat_datapath_object(struct leat_datapath *dp, unsigned int idx);
 LEAT_API struct leat_bridge *leat_datapath_bridge(struct leat_datapath *dp, unsigned int idx);
+/** The forwarding table, or NULL without the section "fib"; it is filled by leat_datapath_start(). */
+LEAT_API struct leat_fib *leat_datapath_fib(struct leat_datapath *dp);
 
 LEAT_END_DECLS
 

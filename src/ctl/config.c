@@ -219,6 +219,7 @@ static const struct {
 } sections[] = {
 	{ "workers", check_workers }, { "ports", check_ports },     { "programs", leat_check_progs },
 	{ "attach", leat_check_attach },   { "bridges", check_bridges }, { "bpf", check_bpf },
+	{ "fib", leat_check_fib },
 };
 
 #define N_SECTIONS (sizeof(sections) / sizeof(sections[0]))
@@ -315,6 +316,7 @@ void leat_config_free(struct leat_config *config)
 		leat_heap_free(config->ports[i].opts);
 	}
 	leat_config_free_progs(config);
+	leat_config_free_fib(config);
 	leat_heap_free(config->ports);
 	leat_heap_free(config->bridges);
 	leat_yaml_free(config->tree);

@@ -10,6 +10,7 @@
 
 #include <leat/bridge.h>
 #include <leat/driver.h>
+#include <leat/fib.h>
 #include <leat/xdp_prog.h>
 
 #include "ctl/yaml_tree.h"
@@ -72,6 +73,40 @@ struct leat_config_bridge {
 	unsigned int ports[LEAT_BRIDGE_PORTS_MAX]; /* indices */
 };
 
+/** A port in the forwarding table. Numbers of ports are theirs in the datapath: index plus 1. */
+struct leat_config_fib_port {
+	struct leat_yaml_pos pos;
+	uint32_t port;
+	uint32_t mtu;      /* 0: the port's */
+	bool forwarding;
+	uint8_t mac[6];    /* all zero: the port's */
+	unsigned int n_addresses;
+	struct leat_fib_address *addresses;
+};
+
+struct leat_config_fib_route {
+	struct leat_yaml_pos pos;
+	struct leat_fib_route route;
+};
+
+struct leat_config_fib_neighbour {
+	struct leat_yaml_pos pos;
+	struct leat_fib_neighbour neighbour;
+};
+
+/** The forwarding table: its content, or where it is mirrored from. */
+struct leat_config_fib {
+	bool given;
+	bool mirror;
+	struct leat_yaml_pos pos;
+	const char *netns; /* mirror; NULL: this one */
+	unsigned int n_mirror_ports, n_ports, n_routes, n_neighbours;
+	struct leat_fib_mirror_port *mirror_ports;
+	struct leat_config_fib_port *ports;
+	struct leat_config_fib_route *routes;
+	struct leat_config_fib_neighbour *neighbours;
+};
+
 struct leat_config {
 	char *file; /* name for messages */
 	uint32_t workers;
@@ -84,6 +119,7 @@ struct leat_config {
 	struct leat_config_prog *progs;
 	struct leat_config_attach *attach;
 	struct leat_config_bridge *bridges;
+	struct leat_config_fib fib;
 };
 
 /**
@@ -95,7 +131,8 @@ int leat_config_parse(const char *text, size_t len, const char *file, struct lea
 /** NULL is allowed. Nothing made from the configuration may be in use any more. */
 void leat_config_free(struct leat_config *config);
 
-/** Frees what config_progs.c has made. */
+/** Frees what config_progs.c and config_fib.c have made. */
 void leat_config_free_progs(struct leat_config *config);
+void leat_config_free_fib(struct leat_config *config);
 
 #endif

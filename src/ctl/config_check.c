@@ -15,6 +15,7 @@ void leat_check_at(const struct leat_check *c, struct leat_yaml_pos pos, const c
 {
 	char path[256];
 
+	name = name && *name ? name : NULL; /* what stands in a list has none */
 	snprintf(path, sizeof(path), "%s%s%s%s%s", section ? section : "", section && name ? "." : "",
 		 name ? name : "", (section || name) && key ? "." : "", key ? key : "");
 	leat_diag_at(c->diag, c->config->file, pos.line, pos.column, path);

@@ -20,7 +20,7 @@ struct leat_check {
 /** Checks one entry of a section. */
 typedef void leat_check_fn(struct leat_check *c, const struct leat_yaml_node *node);
 
-/** Sets the place of the mistakes to come: "section.name.key", of which each may be NULL. */
+/** Sets the place of the mistakes to come: "section.name.key", of which each may be NULL, and the name empty. */
 void leat_check_at(const struct leat_check *c, struct leat_yaml_pos pos, const char *section, const char *name,
 		   const char *key);
 /** Where the value of a node stands; where its key stands if it has none. */
@@ -56,6 +56,10 @@ void leat_check_each(struct leat_check *c, const char *section, const struct lea
 		     size_t size, leat_check_fn *fn);
 /** The index of the port that @name says, or LEAT_PORTS_MAX, which is reported at the current place. */
 unsigned int leat_check_port_index(const struct leat_check *c, const char *name);
+
+/* ---- config_fib.c ---- */
+
+void leat_check_fib(struct leat_check *c, const struct leat_yaml_node *node);
 
 /* ---- config_progs.c ---- */
 

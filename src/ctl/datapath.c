@@ -2,8 +2,9 @@
 /*
  * datapath.c: a configuration made into a datapath. Control thread.
  *
- * Making goes in the order in which things need each other: net, ports, links between ports, eBPF objects (opened,
- * tuned, loaded, filled), programs, attachments, bridges. Everything is tried for which there is what it needs, so that
+ * Making goes in the order in which things need each other: net, forwarding table, ports, links between ports, eBPF
+ * objects (opened, tuned, loaded, filled), programs, attachments, bridges. The table is filled when ports are open and
+ * no worker runs, for then ports have their MAC addresses, and interfaces that ports have made are there. Everything is tried for which there is what it needs, so that
  * one run tells all mistakes; nobody is blamed for what somebody else lacks. Destruction is the reverse. The options
  * and the programs' memory belong to the configuration, which is freed last.
  */
@@ -14,6 +15,7 @@
 #include "base/memory_why.h"
 #include "base/opts.h"
 #include "ctl/config.h"
+#include "ctl/fib.h"
 #include "ctl/objects.h"
 
 #include <errno.h>
@@ -24,6 +26,8 @@ struct leat_datapath {
 	struct leat_config *config;
 	struct leat_net *net;
 	struct leat_bpf_env *env; /* NULL without objects */
+	struct leat_fib *fib;     /* NULL without the section */
+	struct leat_fib_mirror *mirror; /* NULL while it does not run */
 	/* in the order of the configuration; NULL where not made */
 	struct leat_netdev **ports;
 	struct leat_bpf_object **objects;
@@ -79,6 +83,16 @@ static int create_net(struct leat_datapath *dp, const struct leat_datapath_opts 
 	return tried(&attempt, leat_net_create(&net_opts, &dp->net), "the datapath cannot be made");
 }
 
+static int create_fib(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
+{
+	const struct leat_fib_opts opts = { .size = sizeof(opts), .net = dp->net };
+	struct attempt attempt = { diag, leat_diag_count(diag) };
+
+	(void)i;
+	leat_diag_at(diag, dp->config->file, dp->config->fib.pos.line, dp->config->fib.pos.column, "fib");
+	return tried(&attempt, leat_fib_create(&opts, &dp->fib), "the forwarding table cannot be made");
+}
+
 static int create_port(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)
 {
 	const struct leat_config_port *port = &dp->config->ports[i];
@@ -126,8 +140,11 @@ static int open_object(struct leat_datapath *dp, unsigned int i, struct leat_dia
 	};
 	int rc = 0;
 
-	if (!dp->env)
+	if (!dp->env) {
 		rc = leat_xdp_bpf_env_create(dp->net, &opts, &dp->env);
+		if (!rc)
+			leat_fib_attach(dp->fib, dp->env);
+	}
 	if (!rc)
 		rc = leat_objects_open(dp->config, i, dp->env, diag, &dp->objects[i]);
 	return tried(&attempt, rc, "the object cannot be opened");
@@ -264,6 +281,7 @@ static int make_all(struct leat_datapath *dp, const struct leat_datapath_opts *o
 		unsigned int n;
 		step_fn *fn;
 	} steps[] = {
+		{ NEEDS_NOTHING, false, config->fib.given, create_fib },
 		{ NEEDS_NOTHING, false, config->n_ports, create_port },
 		{ NEEDS_NOTHING, false, config->n_ports, link_port },
 		{ NEEDS_NOTHING, false, config->n_progs, resolve_builtin },
@@ -392,11 +410,28 @@ static int open_port(struct leat_datapath *dp, unsigned int i, struct leat_diag 
 	return tried(&attempt, leat_netdev_open(dp->ports[i], diag), "cannot be opened");
 }
 
+static int start_fib(struct leat_datapath *dp, struct leat_diag *diag)
+{
+	if (!dp->fib)
+		return 0;
+	if (dp->config->fib.mirror)
+		return leat_fib_start_mirror(dp->config, leat_net_log(dp->net), dp->fib, diag, &dp->mirror);
+	return leat_fib_fill(dp->config, dp->net, dp->fib, diag);
+}
+
+static void stop_mirror(struct leat_datapath *dp)
+{
+	leat_fib_mirror_stop(dp->mirror);
+	dp->mirror = NULL;
+}
+
 static int start(struct leat_datapath *dp, struct leat_diag *diag)
 {
 	int rc = each(dp, dp->config->n_ports, open_port, diag);
 	struct attempt attempt;
 
+	if (!rc)
+		rc = start_fib(dp, diag);
 	if (rc)
 		return rc;
 	leat_diag_at(diag, dp->config->file, 0, 0, NULL);
@@ -412,6 +447,7 @@ int leat_datapath_start(struct leat_datapath *dp, struct leat_diag *diag)
 	if (!rc)
 		return 0;
 	leat_diag_sort(diag, before);
+	stop_mirror(dp);
 	leat_net_for_each_port(dp->net, abandon_port, NULL);
 	close_ports(dp);
 	return rc;
@@ -419,6 +455,7 @@ int leat_datapath_start(struct leat_datapath *dp, struct leat_diag *diag)
 
 void leat_datapath_stop(struct leat_datapath *dp)
 {
+	stop_mirror(dp);
 	leat_net_stop(dp->net);
 	close_ports(dp);
 }
@@ -435,6 +472,7 @@ void leat_datapath_destroy(struct leat_datapath *dp)
 
 	if (!dp)
 		return;
+	stop_mirror(dp);
 	if (dp->net)
 		leat_net_stop(dp->net);
 	for (i = dp->bridges ? dp->config->n_bridges : 0; i-- > 0;)
@@ -445,7 +483,8 @@ void leat_datapath_destroy(struct leat_datapath *dp)
 		leat_xdp_prog_put(dp->progs[i]);
 	for (i = dp->objects ? dp->config->n_objects : 0; i-- > 0;)
 		leat_bpf_object_close(dp->objects[i]);
-	leat_bpf_env_destroy(dp->env); /* its grace periods are the net's */
+	leat_bpf_env_destroy(dp->env); /* its grace periods are the net's, */
+	leat_fib_destroy(dp->fib);     /* and so are these */
 	if (dp->net)
 		leat_net_destroy(dp->net);
 	leat_heap_free(dp->bridges);
@@ -474,4 +513,9 @@ struct leat_bpf_object *leat_datapath_object(struct leat_datapath *dp, unsigned 
 struct leat_bridge *leat_datapath_bridge(struct leat_datapath *dp, unsigned int idx)
 {
 	return idx < dp->config->n_bridges ? dp->bridges[idx] : NULL;
+}
+
+struct leat_fib *leat_datapath_fib(struct leat_datapath *dp)
+{
+	return dp->fib;
 }
