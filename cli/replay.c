@@ -169,6 +169,8 @@ static int load_and_run(struct replay *r)
 	if (!err)
 		err = leat_bpf_env_create(&opts, &r->env);
 	if (!err)
+		err = replay_fib_read(r);
+	if (!err)
 		err = load_object(r);
 	if (err)
 		print_mistakes(r->diag, err, r->opts->object);
@@ -176,6 +178,7 @@ static int load_and_run(struct replay *r)
 		code = run_loaded(r);
 	leat_bpf_object_close(r->obj);
 	leat_bpf_env_destroy(r->env);
+	leat_fib_destroy(r->fib);
 	replay_expect_free(r->expect);
 	return code;
 }

@@ -11,6 +11,7 @@
 #include "cli.h"
 
 #include <leat/bpf.h>
+#include <leat/fib.h>
 
 /* Options that may be given several times. */
 #define REPLAY_WORDS_MAX 64u
@@ -28,7 +29,7 @@ enum replay_format { REPLAY_BY_NAME, REPLAY_PCAP, REPLAY_PCAPNG };
 #define REPLAY_COVER_LCOV 0x4u
 
 struct replay_opts {
-	const char *object, *capture, *out, *prog, *btf, *expect, *lcov;
+	const char *object, *capture, *out, *prog, *btf, *fib, *expect, *lcov;
 	struct replay_words maps, sets, events;
 	bool verdicts, json;
 	uint64_t seed;
@@ -64,6 +65,7 @@ struct replay {
 	const struct replay_opts *opts;
 	struct leat_diag *diag;
 	struct leat_bpf_env *env;
+	struct leat_fib *fib; /* or NULL */
 	struct leat_bpf_object *obj;
 	struct leat_bpf_prog *prog;
 	struct report *report;
@@ -76,6 +78,11 @@ struct replay {
 
 /** Reads the command line into @opts. Returns an exit code; *@done says that there is nothing left to do. */
 int replay_parse_args(int argc, char **argv, struct replay_opts *opts, bool *done);
+
+/* ---- replay_fib.c ---- */
+
+/** Makes the table that --fib says, for the environment. Returns 0 or a negative errno, with what is wrong in the diag. */
+int replay_fib_read(struct replay *r);
 
 /* ---- replay_maps.c ---- */
 

@@ -15,6 +15,7 @@ const char replay_help[] =
 	"                   [--set VAR=VALUE] [--event MAP=STRUCT] [--keep VERDICTS] [--verdicts] [--json]\n"
 	"                   [--expect FILE] [--format FORMAT] [--coverage[=lines | insns | lcov:FILE]]\n"
 	"                   [--seed N] [--cpu N] [--ifindex N] [--queue N] [--btf FILE] [--engine ENGINE]\n"
+	"                   [--fib FILE.yaml]\n"
 	"\n"
 	"Runs an XDP program on each packet of a capture (-: standard input) and prints verdicts, what maps hold, the\n"
 	"records of ring buffers and perf event arrays, and traces. Needs no privilege. The time that programs see is\n"
@@ -46,6 +47,7 @@ const char replay_help[] =
 	"      --ifindex N         the port that packets come from (1)\n"
 	"      --queue N           its receive queue (0)\n"
 	"      --engine ENGINE     what runs the program: interp, jit, or auto: compiled where that can be (auto)\n"
+	"      --fib FILE.yaml     what bpf_fib_lookup answers: the section 'fib' of a configuration (leat.yaml(5))\n"
 	"      --btf FILE          BTF of a kernel for CO-RE (the running kernel's)\n"
 	"  -h, --help              show this text\n"
 	"\n"
@@ -163,6 +165,7 @@ static const struct {
 	{ 'o', offsetof(struct replay_opts, out) },
 	{ 'p', offsetof(struct replay_opts, prog) },
 	{ 'b', offsetof(struct replay_opts, btf) },
+	{ 'f', offsetof(struct replay_opts, fib) },
 	{ 'x', offsetof(struct replay_opts, expect) },
 };
 
@@ -223,7 +226,7 @@ int replay_parse_args(int argc, char **argv, struct replay_opts *opts, bool *don
 		{ "btf", required_argument, NULL, 'b' },     { "help", no_argument, NULL, 'h' },
 		{ "engine", required_argument, NULL, 'E' },  { "format", required_argument, NULL, 'F' },
 		{ "expect", required_argument, NULL, 'x' },  { "coverage", optional_argument, NULL, 'C' },
-		{ NULL, 0, NULL, 0 },
+		{ "fib", required_argument, NULL, 'f' },     { NULL, 0, NULL, 0 },
 	};
 	int option, rc = EXIT_GOOD;
 

@@ -79,7 +79,7 @@ struct leat_config_fib_port {
 	uint32_t port;
 	uint32_t mtu;      /* 0: the port's */
 	bool forwarding;
-	uint8_t mac[6];    /* all zero: the port's */
+	uint8_t mac[6];    /* all zero: one by its number */
 	unsigned int n_addresses;
 	struct leat_fib_address *addresses;
 };

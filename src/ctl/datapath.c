@@ -3,10 +3,10 @@
  * datapath.c: a configuration made into a datapath. Control thread.
  *
  * Making goes in the order in which things need each other: net, forwarding table, ports, links between ports, eBPF
- * objects (opened, tuned, loaded, filled), programs, attachments, bridges. The table is filled when ports are open and
- * no worker runs, for then ports have their MAC addresses, and interfaces that ports have made are there. Everything is tried for which there is what it needs, so that
- * one run tells all mistakes; nobody is blamed for what somebody else lacks. Destruction is the reverse. The options
- * and the programs' memory belong to the configuration, which is freed last.
+ * objects (opened, tuned, loaded, filled), programs, attachments, bridges. The table is filled when ports are open, for
+ * then the interfaces that ports have made are there, and before a worker runs. Everything is tried for which there is
+ * what it needs, so that one run tells all mistakes; nobody is blamed for what somebody else lacks. Destruction is the
+ * reverse. The options and the programs' memory belong to the configuration, which is freed last.
  */
 #include <leat/datapath.h>
 

@@ -26,7 +26,6 @@ static int set_port(const struct leat_config_fib_port *port, struct leat_net *ne
 {
 	static const uint8_t none[6];
 	const struct leat_netdev *dev = net ? leat_netdev_by_index(net, port->port) : NULL;
-	const uint8_t *mac = dev && !memcmp(port->mac, none, sizeof(none)) ? dev->mac : port->mac;
 	struct leat_fib_port own = {
 		.port = port->port,
 		.flags = port->forwarding ? LEAT_FIB_FORWARD4 | LEAT_FIB_FORWARD6 : 0,
@@ -36,8 +35,8 @@ static int set_port(const struct leat_config_fib_port *port, struct leat_net *ne
 		.addresses = port->addresses,
 	};
 
-	if (memcmp(mac, none, sizeof(none)))
-		memcpy(own.mac, mac, sizeof(own.mac));
+	if (memcmp(port->mac, none, sizeof(none)))
+		memcpy(own.mac, port->mac, sizeof(own.mac));
 	return leat_fib_port_set(fib, &own);
 }
 

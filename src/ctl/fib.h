@@ -6,8 +6,8 @@
 #include "ctl/config.h"
 
 /**
- * Puts what the section "fib" says (not a mirror) into @fib, in place of what was there. MTUs and MAC addresses that it
- * does not say are those of the ports of @net, or without one 1500 and 02:00:00:00:NN:NN by the port's number. Mistakes
+ * Puts what the section "fib" says (not a mirror) into @fib, in place of what was there. MTUs that it does not say are
+ * those of the ports of @net, or 1500 without one; MAC addresses are 02:00:00:00:NN:NN by the port's number. Mistakes
  * go to @diag. Returns 0 or a negative errno.
  */
 int leat_fib_fill(const struct leat_config *config, struct leat_net *net, struct leat_fib *fib, struct leat_diag *diag);
