@@ -133,6 +133,35 @@ static int load_object(struct replay *r)
 	return err ? err : replay_fill_maps(r);
 }
 
+int replay_load(struct replay *r, uint32_t engine, leat_bpf_trace_fn *trace)
+{
+	const struct leat_bpf_env_opts opts = {
+		.size = sizeof(opts),
+		.cpus = r->opts->cpu + 1,
+		.replay = true,
+		.seed = r->opts->seed,
+		.trace = trace,
+		.trace_arg = r,
+		.engine = engine,
+		.coverage = trace && r->opts->cover,
+	};
+	int err = leat_bpf_env_create(&opts, &r->env);
+
+	if (!err)
+		err = replay_fib_read(r);
+	return err ? err : load_object(r);
+}
+
+void replay_unload(struct replay *r)
+{
+	leat_bpf_object_close(r->obj);
+	leat_bpf_env_destroy(r->env);
+	leat_fib_destroy(r->fib);
+	r->obj = NULL;
+	r->env = NULL;
+	r->fib = NULL;
+}
+
 /* ---- the run ---- */
 
 static int run_loaded(struct replay *r)
@@ -152,34 +181,21 @@ static int run_loaded(struct replay *r)
 
 static int load_and_run(struct replay *r)
 {
-	struct leat_bpf_env_opts opts = {
-		.size = sizeof(opts),
-		.cpus = r->opts->cpu + 1,
-		.replay = true,
-		.seed = r->opts->seed,
-		.trace = report_trace,
-		.trace_arg = r,
-		.engine = r->opts->engine,
-		.coverage = r->opts->cover,
-	};
 	int err, code = EXIT_CONFIG;
 
 	leat_xdp_bpf_init();
 	err = replay_expect_read(r);
 	if (!err)
-		err = leat_bpf_env_create(&opts, &r->env);
+		err = replay_time_init(r);
 	if (!err)
-		err = replay_fib_read(r);
-	if (!err)
-		err = load_object(r);
+		err = replay_load(r, r->opts->engine, report_trace);
 	if (err)
 		print_mistakes(r->diag, err, r->opts->object);
 	else
 		code = run_loaded(r);
-	leat_bpf_object_close(r->obj);
-	leat_bpf_env_destroy(r->env);
-	leat_fib_destroy(r->fib);
+	replay_unload(r);
 	replay_expect_free(r->expect);
+	replay_time_free(r->times);
 	return code;
 }
 

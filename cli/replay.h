@@ -3,7 +3,8 @@
  * replay.h: what the files of `leat replay` share. replay_args.c reads the command line and replay.c leads through the
  * run; replay_maps.c fills maps, replay_packets.c runs the program on the capture, replay_output.c writes packets,
  * replay_report.c says what happened (with replay_dump.c for maps and replay_verdict.c for verdicts), replay_expect.c
- * compares verdicts with what a file says, replay_cover.c says what ran.
+ * compares verdicts with what a file says, replay_cover.c says what ran, and replay_time.c
+ * how long it takes.
  */
 #ifndef LEAT_CLI_REPLAY_H
 #define LEAT_CLI_REPLAY_H
@@ -33,6 +34,7 @@ struct replay_opts {
 	struct replay_words maps, sets, events;
 	bool verdicts, json;
 	uint64_t seed;
+	uint64_t time_ns; /* how long to measure; 0: not at all */
 	uint32_t cpu, ifindex, queue;
 	uint32_t engine; /* enum leat_bpf_engine */
 	uint32_t format; /* enum replay_format */
@@ -60,6 +62,7 @@ struct replay_packet {
 
 struct report;
 struct expect;
+struct times;
 
 struct replay {
 	const struct replay_opts *opts;
@@ -70,6 +73,7 @@ struct replay {
 	struct leat_bpf_prog *prog;
 	struct report *report;
 	struct expect *expect; /* NULL: nothing is */
+	struct times *times;   /* NULL: none are measured */
 	struct replay_counts counts;
 	struct replay_packet packet;
 };
@@ -83,6 +87,16 @@ int replay_parse_args(int argc, char **argv, struct replay_opts *opts, bool *don
 
 /** Makes the table that --fib says, for the environment. Returns 0 or a negative errno, with what is wrong in the diag. */
 int replay_fib_read(struct replay *r);
+
+/* ---- replay.c ---- */
+
+/**
+ * Loads the object into an environment of its own, with its forwarding table, for enum leat_bpf_engine @engine; what programs trace goes to @trace
+ * (may be NULL; it also says that this is the run that is counted). Returns 0 or a negative errno, with what is wrong in
+ * the diag. In any case replay_unload() ends it.
+ */
+int replay_load(struct replay *r, uint32_t engine, leat_bpf_trace_fn *trace);
+void replay_unload(struct replay *r);
 
 /* ---- replay_maps.c ---- */
 
@@ -120,6 +134,20 @@ void replay_expect_free(struct expect *expect);
 struct json_out;
 /** Says what ran, if --coverage wants it: to @out, or (not NULL) as a member of the object @j is in. An exit code. */
 int replay_cover_tell(struct replay *r, FILE *out, struct json_out *j);
+
+/* ---- replay_time.c ---- */
+
+struct leat_page_pool;
+struct leat_xdp_rxq;
+/** Begins, if --time wants it. Returns 0 or -ENOMEM. */
+int replay_time_init(struct replay *r);
+/** Keeps the packet that is about to be run. */
+void replay_time_keep(struct replay *r, const uint8_t *bytes);
+/** Measures, with buffers from @pool. Returns an exit code, having said what is wrong. */
+int replay_time_run(struct replay *r, struct leat_page_pool *pool, struct leat_xdp_rxq *rxq);
+/** Says what was measured, as replay_cover_tell() does. */
+void replay_time_tell(const struct replay *r, FILE *out, struct json_out *j);
+void replay_time_free(struct times *times);
 
 /* ---- replay_verdict.c ---- */
 

@@ -14,6 +14,7 @@ const char replay_help[] =
 	"usage: leat replay OBJ.o IN.pcap [-o OUT.pcap] [--prog NAME] [--map NAME='KEY=VALUE,...' | --map FILE.json]\n"
 	"                   [--set VAR=VALUE] [--event MAP=STRUCT] [--keep VERDICTS] [--verdicts] [--json]\n"
 	"                   [--expect FILE] [--format FORMAT] [--coverage[=lines | insns | lcov:FILE]]\n"
+	"                   [--time[=SECONDS]]\n"
 	"                   [--seed N] [--cpu N] [--ifindex N] [--queue N] [--btf FILE] [--engine ENGINE]\n"
 	"                   [--fib FILE.yaml]\n"
 	"\n"
@@ -41,6 +42,7 @@ const char replay_help[] =
 	"      --coverage[=WHAT]   say how often what ran: each source line, with the ways that its branches went (lines);\n"
 	"                          each instruction (insns); as a tracefile for lcov and genhtml (lcov:FILE). May be\n"
 	"                          given several times\n"
+	"      --time[=SECONDS]    say how long the program takes for a packet, by each engine (measured for 1 second)\n"
 	"  -j, --json              print one JSON object\n"
 	"      --seed N            of random numbers and hash tables (1)\n"
 	"      --cpu N             the CPU that the program sees (0)\n"
@@ -96,6 +98,8 @@ static const struct number_option {
 	{ 'c', "cpu", offsetof(struct replay_opts, cpu), { .kind = LEAT_PARAM_U32, .max = LEAT_BPF_CPUS_MAX - 1 } },
 	{ 'i', "ifindex", offsetof(struct replay_opts, ifindex), { .kind = LEAT_PARAM_U32, .max = UINT16_MAX } },
 	{ 'q', "queue", offsetof(struct replay_opts, queue), { .kind = LEAT_PARAM_U32, .max = UINT16_MAX } },
+	{ 't', "time", offsetof(struct replay_opts, time_ns),
+	  { .kind = LEAT_PARAM_DURATION, .min = 1000000, .max = UINT64_C(3600000000000) } },
 	{ 'F', "format", offsetof(struct replay_opts, format), { .kind = LEAT_PARAM_CHOICE, .choices = formats } },
 	{ 'E', "engine", offsetof(struct replay_opts, engine), { .kind = LEAT_PARAM_CHOICE, .choices = engines } },
 };
@@ -186,7 +190,7 @@ static int parse_option(int letter, const char *arg, struct replay_opts *opts)
 
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		if (numbers[i].letter == letter)
-			return parse_number(&numbers[i], arg, opts);
+			return parse_number(&numbers[i], arg ? arg : "1", opts); /* of time, a second */
 	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		if (texts[i].letter != letter)
 			continue;
@@ -226,7 +230,8 @@ int replay_parse_args(int argc, char **argv, struct replay_opts *opts, bool *don
 		{ "btf", required_argument, NULL, 'b' },     { "help", no_argument, NULL, 'h' },
 		{ "engine", required_argument, NULL, 'E' },  { "format", required_argument, NULL, 'F' },
 		{ "expect", required_argument, NULL, 'x' },  { "coverage", optional_argument, NULL, 'C' },
-		{ "fib", required_argument, NULL, 'f' },     { NULL, 0, NULL, 0 },
+		{ "time", optional_argument, NULL, 't' },    { "fib", required_argument, NULL, 'f' },
+		{ NULL, 0, NULL, 0 },
 	};
 	int option, rc = EXIT_GOOD;
 

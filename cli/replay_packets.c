@@ -141,6 +141,7 @@ static int run_packet(struct stage *s, const struct pcap_pkthdr *hdr, const uint
 	memset(leat_run_start(run), 0, leat_run_size(run));
 	leat_xdp_buff_init(&xdp, run, LEAT_XDP_HEADROOM, hdr->caplen);
 	memcpy(xdp.data, bytes, hdr->caplen);
+	replay_time_keep(r, bytes);
 	xdp.rxq = &s->rxq;
 	xdp.meta.timestamp = r->packet.time;
 	xdp.meta.flags = LEAT_META_TIMESTAMP;
@@ -177,7 +178,7 @@ static int run_all(struct stage *s)
 int replay_run_capture(struct replay *r)
 {
 	struct stage s = { .r = r, .rxq = { .port = r->opts->ifindex, .queue = r->opts->queue } };
-	int code = EXIT_CONFIG;
+	int code = EXIT_CONFIG, timed = EXIT_GOOD;
 
 	if (!memory_init(&s)) {
 		code = open_input(&s);
@@ -186,9 +187,10 @@ int replay_run_capture(struct replay *r)
 		if (!code) {
 			report_begin(r);
 			code = run_all(&s);
+			timed = replay_time_run(r, s.pool, &s.rxq);
 		}
 	}
 	close_captures(&s);
 	memory_fini(&s);
-	return code;
+	return timed > code ? timed : code;
 }

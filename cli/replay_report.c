@@ -436,6 +436,7 @@ static int finish_json(struct replay *r)
 	if (!tell_expected(r))
 		code = EXIT_UNEXPECTED;
 	json_state(r, "maps_after", "variables_after", DUMP_VARIABLES_NOT_CONST);
+	replay_time_tell(r, report->out, j);
 	told = replay_cover_tell(r, report->out, j);
 	json_close(j, '}');
 	fputc('\n', report->out);
@@ -452,6 +453,7 @@ static int finish_text(struct replay *r)
 	if (!tell_expected(r))
 		code = EXIT_UNEXPECTED;
 	print_state(r, "maps after:", DUMP_VARIABLES_NOT_CONST);
+	replay_time_tell(r, r->report->out, NULL);
 	told = replay_cover_tell(r, r->report->out, NULL);
 	return told > code ? told : code;
 }
