@@ -352,6 +352,22 @@ static void step(struct model *m, unsigned int appetite)
 
 /* ---- whole lives ---- */
 
+/** The descriptors are those of a pool that has been all over the segment. */
+static void leave_something(struct leat_segment *segment)
+{
+	struct leat_page_pool *pool = test_pool(segment, EXTENTS_MAX * EXTENT);
+	struct leat_run run[EXTENTS_MAX * EXTENT / LEAT_BLOCK_SIZE];
+	unsigned int i;
+
+	for (i = 0; i < COUNT(run); i++) {
+		run[i] = leat_page_pool_alloc(pool, LEAT_BLOCK_GRANULES);
+		leat_page_pool_get_page(run[i]);
+	}
+	leat_page_pool_put_page_bulk(run, COUNT(run));
+	leat_page_pool_put_page_bulk(run, COUNT(run));
+	test_pool_end(pool);
+}
+
 static void model_open(struct model *m, uint64_t seed, struct test_provider *provider, bool map)
 {
 	struct leat_page_pool_opts opts = { .size = sizeof(opts), .limit = 4 * EXTENT, .floor = EXTENT };
@@ -370,6 +386,7 @@ static void model_open(struct model *m, uint64_t seed, struct test_provider *pro
 		opts.map_arg = provider;
 	}
 	test_mem_open(&m->mem, EXTENTS_MAX * EXTENT);
+	leave_something(m->mem.segment);
 	assert_int_equal(leat_page_pool_create(m->mem.segment, &opts, &m->pool), 0);
 	leat_page_pool_own(m->pool);
 	putter.end = false;
