@@ -5,7 +5,8 @@
  * The cache takes a *chunk* of 32 KiB (or 16, 8, 4 when there are no more such), counts itself as a large number of
  * holders (the *bias*), and hands pieces out by moving an offset: no atomic operation at allocation, one per put. When
  * the chunk is used up the cache gives its unused bias back; if every piece has come back by then, the same chunk is
- * cut again in place, else the last piece to come back returns the chunk to the pool, on whatever thread.
+ * cut again in place (but for one over the pool's limit or of another node), else the last piece to come back returns the
+ * chunk to the pool, on whatever thread.
  *
  *	alloc, alloc_align	a piece of a known size
  *	prepare -> commit	as much as there is; what was used of it becomes a piece (read(2) straight into it)

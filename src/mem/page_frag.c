@@ -13,6 +13,7 @@
 
 #include "mem/chunk.h"
 #include "mem/order.h"
+#include "mem/page_pool_internal.h"
 
 #define BIAS (1 << 30)
 #define ORDER_MAX (LEAT_BLOCK_SHIFT - LEAT_PAGE_SHIFT)
@@ -131,6 +132,14 @@ static struct leat_run take_chunk(struct leat_page_frag_cache *cache, unsigned i
 	return run;
 }
 
+/** Whether the cache may go on with its chunk, which is its alone: the pool may want the memory back. */
+static bool may_keep(const struct leat_page_frag_cache *cache)
+{
+	const struct leat_pool *pool = leat_pool_of(cache->pool);
+
+	return !leat_pool_gives_up(pool, (uint32_t)((cache->chunk - pool->pub.first) >> LEAT_BLOCK_SHIFT));
+}
+
 static void reuse(struct leat_page_frag_cache *cache)
 {
 	cache->reused_in_place++;
@@ -138,8 +147,8 @@ static void reuse(struct leat_page_frag_cache *cache)
 }
 
 /**
- * Gets the cache a chunk of @size bytes at least. One that is the cache's alone is given up for a larger one only. When
- * there is none, the cache keeps what it has.
+ * Gets the cache a chunk of @size bytes at least. One that is the cache's alone is given up only for a larger one, or when
+ * the pool wants it back. When there is none, the cache keeps what it has.
  */
 static bool refill(struct leat_page_frag_cache *cache, uint32_t size)
 {
@@ -147,6 +156,10 @@ static bool refill(struct leat_page_frag_cache *cache, uint32_t size)
 	bool alone = is_alone(cache);
 	struct leat_run run;
 
+	if (alone && leat_unlikely(!may_keep(cache))) {
+		leat_page_frag_drain(cache);
+		alone = false;
+	}
 	if (alone && cache->size >= LEAT_PAGE_SIZE << (order > need ? order : need)) {
 		leat_order_ok(&cache->order);
 		reuse(cache);

@@ -338,6 +338,50 @@ static void a_chunk_of_its_own_is_given_up_for_a_larger_one_only(void **state)
 	test_mem_close(&mem);
 }
 
+/** Cuts pieces, each put at once: the cache is alone with its chunk whenever that is used up. */
+static void cut_for_a_while(struct leat_page_frag_cache *cache)
+{
+	unsigned int i;
+
+	for (i = 0; i < 100; i++)
+		leat_page_pool_put_page(leat_page_frag_alloc(cache, 2048).run);
+}
+
+/** A chunk that the cache could cut again for ever leaves all the same when the pool wants its memory no more. */
+static void a_chunk_over_the_limit_or_of_another_node_is_given_up(void **state)
+{
+	struct leat_page_frag_cache cache;
+	struct leat_page_pool *pool;
+	struct leat_run run[15];
+	struct test_mem mem;
+	unsigned int i;
+
+	(void)state;
+	test_mem_open(&mem, 2 * EXTENT);
+	pool = test_pool(mem.segment, 2 * EXTENT);
+	leat_page_frag_init(&cache, pool);
+	for (i = 0; i < 15; i++)
+		run[i] = leat_page_pool_alloc(pool, LEAT_BLOCK_GRANULES);
+	cut_for_a_while(&cache); /* in the last block */
+	leat_page_pool_put_page_bulk(run, 15);
+	assert_int_equal(cache.chunk - pool->first, 15 * LEAT_BLOCK_SIZE);
+	assert_true(cache.reused_in_place);
+	assert_int_equal(test_committed(pool), 2 * EXTENT);
+	assert_int_equal(leat_page_pool_set_limit(pool, EXTENT, 0), 0);
+	cut_for_a_while(&cache);
+	assert_true(cache.chunk - pool->first < EXTENT);
+	leat_page_pool_put_page(leat_page_pool_alloc(pool, 64));
+	assert_int_equal(test_committed(pool), EXTENT);
+
+	assert_int_equal(leat_page_pool_set_limit(pool, 2 * EXTENT, 0), 0);
+	leat_page_pool_set_node(pool, 0);
+	cut_for_a_while(&cache);
+	assert_false(leat_pool_is_foreign(leat_pool_of(pool), (uint32_t)((cache.chunk - pool->first) >> LEAT_BLOCK_SHIFT)));
+	leat_page_frag_drain(&cache);
+	test_pool_end(pool);
+	test_mem_close(&mem);
+}
+
 static void a_chunk_finds_an_aligned_place(void **state)
 {
 	struct leat_page_frag_cache cache;
@@ -504,6 +548,7 @@ int main(void)
 		cmocka_unit_test(every_allocation_fails_in_turn),
 		cmocka_unit_test(chunks_step_down_and_come_back),
 		cmocka_unit_test(a_chunk_of_its_own_is_given_up_for_a_larger_one_only),
+		cmocka_unit_test(a_chunk_over_the_limit_or_of_another_node_is_given_up),
 		cmocka_unit_test(a_chunk_finds_an_aligned_place),
 		cmocka_unit_test(chunks_of_one_block_end_on_two_threads),
 		cmocka_unit_test(misuse_is_caught),

@@ -193,6 +193,13 @@ static inline bool leat_pool_is_foreign(const struct leat_pool *pool, uint32_t i
 	return pool->node >= 0 && pool->extent[idx / LEAT_EXTENT_BLOCKS].node != pool->node;
 }
 
+/** Whether block @idx is one to give back: over the limit, or of another node, or the limit is a new one. *owner*. */
+static inline bool leat_pool_gives_up(const struct leat_pool *pool, uint32_t idx)
+{
+	return (pool->picky && (idx >= pool->limit_blocks || leat_pool_is_foreign(pool, idx))) ||
+	       __atomic_load_n(&pool->odd, __ATOMIC_RELAXED) & LEAT_POOL_LIMIT;
+}
+
 /**
  * Granules of block @idx, below n_blocks, that have memory, as bits of its mask: of these, those that are not free and
  * not the cursor's are out. *any*.
