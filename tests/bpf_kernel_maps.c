@@ -90,7 +90,8 @@ static unsigned int cpus_or_skip(void)
 static void definitions(void **state)
 {
 	static const uint32_t types[] = { BPF_MAP_TYPE_ARRAY,    BPF_MAP_TYPE_PERCPU_ARRAY, BPF_MAP_TYPE_HASH,
-					  BPF_MAP_TYPE_PERCPU_HASH, BPF_MAP_TYPE_LRU_HASH,  BPF_MAP_TYPE_LPM_TRIE,
+					  BPF_MAP_TYPE_PERCPU_HASH, BPF_MAP_TYPE_LRU_HASH,  BPF_MAP_TYPE_LRU_PERCPU_HASH,
+					  BPF_MAP_TYPE_LPM_TRIE,
 					  BPF_MAP_TYPE_PROG_ARRAY, BPF_MAP_TYPE_PERF_EVENT_ARRAY, BPF_MAP_TYPE_RINGBUF };
 	static const uint32_t keys[] = { 0, 1, 4, 5, 8, 260, 261 };
 	static const uint32_t values[] = { 0, 1, 4, 8, 32768, 32769, 8 << 20 };
@@ -175,7 +176,8 @@ static void same_value(struct pair *p, const void *key)
 /** Every key of one is in the other, with the same value; where the order is defined, in the same. */
 static void same_contents(struct pair *p)
 {
-	bool ordered = p->d->type != BPF_MAP_TYPE_HASH && p->d->type != BPF_MAP_TYPE_PERCPU_HASH;
+	bool ordered = p->d->type != BPF_MAP_TYPE_HASH && p->d->type != BPF_MAP_TYPE_PERCPU_HASH &&
+		       p->d->type != BPF_MAP_TYPE_LRU_PERCPU_HASH;
 	uint8_t ours[64] = { 0 }, theirs[64] = { 0 };
 	int err, theirs_err = kernel_do(BPF_MAP_GET_NEXT_KEY, p->fd, NULL, theirs, 0);
 	unsigned int n_ours = 0, n_theirs = 0;
@@ -235,6 +237,7 @@ static void operations(void **state)
 		{ BPF_MAP_TYPE_HASH, 40, 50, 100, 0 },
 		{ BPF_MAP_TYPE_PERCPU_HASH, 8, 8, 40, 0 },
 		{ BPF_MAP_TYPE_PERCPU_HASH, 5, 3, 100, NO_PREALLOC },
+		{ BPF_MAP_TYPE_LRU_PERCPU_HASH, 8, 12, 20000, 0 }, /* so large that nothing is taken out */
 		{ BPF_MAP_TYPE_LPM_TRIE, 8, 8, 100, NO_PREALLOC },
 		{ BPF_MAP_TYPE_LPM_TRIE, 5, 3, 30, NO_PREALLOC },
 		{ BPF_MAP_TYPE_LPM_TRIE, 20, 8, 200, NO_PREALLOC },
@@ -281,6 +284,7 @@ static const struct definition inner_maps[] = {
 	{ BPF_MAP_TYPE_HASH, 4, 8, 3, BPF_F_NO_PREALLOC },
 	{ BPF_MAP_TYPE_LRU_HASH, 4, 8, 3, 0 },
 	{ BPF_MAP_TYPE_LRU_HASH, 4, 8, 30, 0 },
+	{ BPF_MAP_TYPE_LRU_PERCPU_HASH, 4, 8, 3, 0 },
 	{ BPF_MAP_TYPE_LPM_TRIE, 8, 8, 3, BPF_F_NO_PREALLOC },
 	{ BPF_MAP_TYPE_RINGBUF, 0, 0, 4096, 0 },
 	{ BPF_MAP_TYPE_RINGBUF, 0, 0, 8192, 0 },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hash.c: the table behind HASH, PERCPU_HASH and LRU_HASH: chains, overflow buckets, the clock of the LRU, iteration.
+ * hash.c: the table behind HASH, PERCPU_HASH, LRU_HASH and LRU_PERCPU_HASH: chains, overflow buckets, the clock of the LRU, iteration.
  * See hash.h. Any thread; those functions that say so under the lock of the chain.
  */
 #include "bpf/map/hash.h"

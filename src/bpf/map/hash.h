@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hash.h: the table behind HASH, PERCPU_HASH and LRU_HASH.
+ * hash.h: the table behind HASH, PERCPU_HASH, LRU_HASH and LRU_PERCPU_HASH.
  *
  * Theory of operation. A bucket is one cache line: eight slots, each a fingerprint of 15 bits of the hash and the index
  * of an element; full buckets have overflow buckets chained to them. An element is header, key and value together. So a

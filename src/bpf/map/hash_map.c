@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hash_map.c: HASH, PERCPU_HASH and LRU_HASH: lookups, updates and deletions over the table of hash.h.
+ * hash_map.c: HASH, PERCPU_HASH, LRU_HASH and LRU_PERCPU_HASH: lookups, updates and deletions over the table of hash.h.
  *
  * An update of a key that is there replaces the element in HASH and LRU_HASH, so that who holds the old value keeps
  * it, and writes in place in PERCPU_HASH; both as in the kernel. LRU_HASH makes room by taking an element out.
@@ -22,7 +22,7 @@ struct put {
 
 static bool is_lru(const struct leat_bpf_map *map)
 {
-	return map->type == &leat_bpf_lru_hash;
+	return map->type == &leat_bpf_lru_hash || map->type == &leat_bpf_lru_percpu_hash;
 }
 
 static int hash_check(const struct leat_bpf_map *map, const char **why)
@@ -32,7 +32,7 @@ static int hash_check(const struct leat_bpf_map *map, const char **why)
 
 	if (is_lru(map))
 		flags |= BPF_F_NO_COMMON_LRU;
-	if (percpu)
+	if (percpu || (map->map_flags & BPF_F_NO_COMMON_LRU))
 		flags &= ~(uint32_t)BPF_F_NUMA_NODE;
 	if (map->map_flags & ~flags) {
 		*why = "a flag that this type does not know";
@@ -161,6 +161,17 @@ static void *percpu_hash_lookup(struct leat_bpf_map *map, const void *key, unsig
 	uint32_t idx = find_any(map->priv, key);
 
 	return idx ? percpu_value(map, idx, cpu) : NULL;
+}
+
+static void *lru_percpu_lookup(struct leat_bpf_map *map, const void *key, unsigned int cpu)
+{
+	const struct leat_hash *h = map->priv;
+	uint32_t idx = find_any(h, key);
+
+	if (!idx)
+		return NULL;
+	leat_elem_touch(leat_elem_at(&h->elems, idx));
+	return percpu_value(map, idx, cpu);
 }
 
 static void *hash_each(struct leat_bpf_map *map, struct leat_bpf_cursor *at, void *key, unsigned int cpu)
@@ -480,3 +491,5 @@ const struct leat_bpf_map_type leat_bpf_percpu_hash =
 	HASH_TYPE(BPF_MAP_TYPE_PERCPU_HASH, "percpu_hash", LEAT_BPF_MAP_PER_CPU, percpu_hash_lookup, percpu_hash_contains);
 const struct leat_bpf_map_type leat_bpf_lru_hash =
 	HASH_TYPE(BPF_MAP_TYPE_LRU_HASH, "lru_hash", 0, lru_lookup, hash_contains);
+const struct leat_bpf_map_type leat_bpf_lru_percpu_hash = HASH_TYPE(
+	BPF_MAP_TYPE_LRU_PERCPU_HASH, "lru_percpu_hash", LEAT_BPF_MAP_PER_CPU, lru_percpu_lookup, percpu_hash_contains);

@@ -15,9 +15,9 @@
 #define REGISTERED_MAX 16u
 
 static const struct leat_bpf_map_type *const own_types[] = {
-	&leat_bpf_array,    &leat_bpf_percpu_array, &leat_bpf_hash,       &leat_bpf_percpu_hash,      &leat_bpf_lru_hash,
-	&leat_bpf_lpm_trie, &leat_bpf_prog_array,   &leat_bpf_perf_event_array, &leat_bpf_ringbuf,
-	&leat_bpf_array_of_maps, &leat_bpf_hash_of_maps,
+	&leat_bpf_array,          &leat_bpf_percpu_array,   &leat_bpf_hash,     &leat_bpf_percpu_hash,
+	&leat_bpf_lru_hash,       &leat_bpf_lru_percpu_hash, &leat_bpf_lpm_trie, &leat_bpf_prog_array,
+	&leat_bpf_perf_event_array, &leat_bpf_ringbuf,       &leat_bpf_array_of_maps, &leat_bpf_hash_of_maps,
 };
 
 static pthread_mutex_t register_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -101,7 +101,7 @@ const struct leat_bpf_map_type *leat_bpf_map_type_find(uint32_t type);
 void leat_bpf_map_type_register(const struct leat_bpf_map_type *type);
 
 extern const struct leat_bpf_map_type leat_bpf_array, leat_bpf_percpu_array, leat_bpf_hash, leat_bpf_percpu_hash,
-	leat_bpf_lru_hash, leat_bpf_lpm_trie, leat_bpf_prog_array, leat_bpf_perf_event_array, leat_bpf_ringbuf,
+	leat_bpf_lru_hash, leat_bpf_lru_percpu_hash, leat_bpf_lpm_trie, leat_bpf_prog_array, leat_bpf_perf_event_array, leat_bpf_ringbuf,
 	leat_bpf_array_of_maps, leat_bpf_hash_of_maps;
 
 /** Makes a map from a checked definition. *control*. */

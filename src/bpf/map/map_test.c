@@ -112,7 +112,8 @@ static void frozen_maps_are_not_written(void **state)
 /** A full map in which one entry goes and another comes, a million times; a reader that is quiescent now and then. */
 static void full_maps_take_turns(void **state)
 {
-	static const uint32_t types[] = { BPF_MAP_TYPE_HASH, BPF_MAP_TYPE_PERCPU_HASH, BPF_MAP_TYPE_LRU_HASH };
+	static const uint32_t types[] = { BPF_MAP_TYPE_HASH, BPF_MAP_TYPE_PERCPU_HASH, BPF_MAP_TYPE_LRU_HASH,
+					  BPF_MAP_TYPE_LRU_PERCPU_HASH };
 	uint64_t n, more, value = 0, rounds = TEST_ROUNDS(1000000);
 	const uint64_t max = 100;
 	struct test_map t;
@@ -126,7 +127,7 @@ static void full_maps_take_turns(void **state)
 			assert_int_equal(prog_update(&t, &n, &value, BPF_NOEXIST, 0), 0);
 		for (n = 0; n < rounds; n++) {
 			more = n + max;
-			if (types[i] != BPF_MAP_TYPE_LRU_HASH)
+			if (types[i] == BPF_MAP_TYPE_HASH || types[i] == BPF_MAP_TYPE_PERCPU_HASH)
 				assert_int_equal(prog_update(&t, &more, &value, BPF_ANY, 0), -E2BIG);
 			assert_int_equal(prog_delete(&t, &n, n % 2), 0);
 			assert_int_equal(prog_update(&t, &more, &n, BPF_NOEXIST, 0), 0);

@@ -152,6 +152,7 @@ static void maps_are_as_the_model(void **state)
 		{ BPF_MAP_TYPE_HASH, 5, 3, 1000, 0, false },
 		{ BPF_MAP_TYPE_PERCPU_HASH, 4, 8, 60, 0, false },
 		{ BPF_MAP_TYPE_PERCPU_HASH, 16, 5, 30, 0, false },
+		{ BPF_MAP_TYPE_LRU_PERCPU_HASH, 4, 8, 600, 0, false },
 		{ BPF_MAP_TYPE_PERCPU_HASH, 40, 80, 90, NO_PREALLOC, false },
 		{ BPF_MAP_TYPE_HASH, 8, 8, 90, 0, true },
 		{ BPF_MAP_TYPE_PERCPU_HASH, 4, 8, 60, 0, true },

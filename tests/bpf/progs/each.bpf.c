@@ -18,6 +18,7 @@ MAP(copies, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, 8);
 MAP(table, BPF_MAP_TYPE_HASH, __u64, 64);
 MAP(recent, BPF_MAP_TYPE_LRU_HASH, __u32, 4096);
 MAP(per_cpu, BPF_MAP_TYPE_PERCPU_HASH, __u64, 64);
+MAP(recent_per_cpu, BPF_MAP_TYPE_LRU_PERCPU_HASH, __u64, 4096);
 
 struct sum {
 	__u64 keys, values;
@@ -73,7 +74,8 @@ int each(struct xdp_md *ctx)
 	bpf_map_update_elem(&table, &key, &value, BPF_ANY);
 	bpf_map_update_elem(&per_cpu, &key, &value, BPF_ANY);
 	bpf_map_update_elem(&recent, &key, &key, BPF_ANY);
-	switch (p[11] % 8) {
+	bpf_map_update_elem(&recent_per_cpu, &key, &value, BPF_ANY);
+	switch (p[11] % 9) {
 	case 0:
 		n = bpf_for_each_map_elem(&numbers, add, &sum, 0);
 		break;
@@ -95,6 +97,9 @@ int each(struct xdp_md *ctx)
 		break;
 	case 6:
 		n = bpf_for_each_map_elem(&copies, outer, &sum, 0);
+		break;
+	case 7:
+		n = bpf_for_each_map_elem(&recent_per_cpu, add, &sum, 0);
 		break;
 	default:
 		n = -bpf_for_each_map_elem(&numbers, add, &sum, 1);
