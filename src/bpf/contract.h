@@ -143,6 +143,7 @@ enum leat_bpf_arg {
 	LEAT_BPF_ARG_MAP,          /* a map pointer, proven; at run time its struct leat_bpf_map */
 	LEAT_BPF_ARG_MAP_KEY,      /* key_size readable bytes */
 	LEAT_BPF_ARG_MAP_VALUE,    /* value_size readable bytes */
+	LEAT_BPF_ARG_U32_INOUT,    /* 4 bytes, read and written */
 	LEAT_BPF_ARG_MEM,          /* readable bytes, as many as the next argument says */
 	LEAT_BPF_ARG_MEM_OR_NULL,
 	LEAT_BPF_ARG_MEM_OUT,      /* writable bytes, as many as the next argument says */
@@ -152,6 +153,28 @@ enum leat_bpf_arg {
 	LEAT_BPF_ARG_FUNC,         /* a callback */
 	LEAT_BPF_ARG_STACK_OR_NULL /* callback context */
 };
+
+static inline bool leat_bpf_arg_is_memory(uint8_t arg)
+{
+	return arg >= LEAT_BPF_ARG_MAP_KEY && arg <= LEAT_BPF_ARG_MEM_OUT;
+}
+
+/** Of memory: whether the next argument says how much it is. */
+static inline bool leat_bpf_arg_is_sized(uint8_t arg)
+{
+	return arg >= LEAT_BPF_ARG_MEM;
+}
+
+static inline bool leat_bpf_arg_is_written(uint8_t arg)
+{
+	return arg == LEAT_BPF_ARG_MEM_OUT || arg == LEAT_BPF_ARG_U32_INOUT;
+}
+
+/** Of memory that is not sized: how many bytes it is, of a map with keys and values of those sizes. */
+static inline uint32_t leat_bpf_arg_bytes(uint8_t arg, uint32_t key_size, uint32_t value_size)
+{
+	return arg == LEAT_BPF_ARG_MAP_KEY ? key_size : arg == LEAT_BPF_ARG_MAP_VALUE ? value_size : 4;
+}
 
 enum leat_bpf_ret {
 	LEAT_BPF_RET_NUMBER,

@@ -7,6 +7,8 @@
  * runs programs without ports (replay) in the environment.
  */
 #include <errno.h>
+#include <net/ethernet.h>
+#include <string.h>
 
 #include "bpf/contract.h"
 #include "bpf/env.h"
@@ -57,11 +59,51 @@ static uint64_t helper_redirect_map(struct leat_bpf_run *run, uint64_t map_ptr, 
 	return note(run, map, (uint32_t)key, flags, port);
 }
 
+/** The MTU of port @index, of the port the packet came from when that is 0; -1: there is no such port. */
+static int64_t mtu_of(const struct leat_bpf_run *run, uint32_t index)
+{
+	uint32_t own = run->xdp->rxq ? run->xdp->rxq->port : 0;
+	const struct leat_netdev *dev;
+
+	index = index ? index : own;
+	if (!run->xdp->worker) /* there are no ports; the packet's own is one as they mostly are */
+		return index == own ? ETHERMTU : -1;
+	dev = leat_netdev_by_index(run->xdp->worker->net, index);
+	return dev ? (int64_t)dev->mtu : -1;
+}
+
+/**
+ * bpf_check_mtu(ctx, ifindex, &len, difference, flags): whether the packet, or one of len bytes after the Ethernet
+ * header, and difference more, may leave by that port. The port's MTU goes to len. Flags are for segments, which XDP has
+ * none of.
+ */
+static uint64_t helper_check_mtu(struct leat_bpf_run *run, uint64_t ctx, uint64_t index, uint64_t len_ptr,
+				 uint64_t difference, uint64_t flags)
+{
+	int64_t mtu = flags ? 0 : mtu_of(run, (uint32_t)index), len = run->xdp->data_end - run->xdp->data;
+	uint32_t given;
+
+	(void)ctx;
+	if (flags)
+		return (uint64_t)-EINVAL;
+	if (mtu < 0)
+		return (uint64_t)-ENODEV;
+	memcpy(&given, (const void *)(uintptr_t)len_ptr, sizeof(given));
+	if (given)
+		len = (int32_t)(given + LEAT_ETH_HLEN);
+	len = (int32_t)((uint32_t)len + (uint32_t)difference); /* the kernel's sums have 32 bits, too */
+	given = (uint32_t)mtu;
+	memcpy((void *)(uintptr_t)len_ptr, &given, sizeof(given));
+	return len > mtu + (int64_t)LEAT_ETH_HLEN ? BPF_MTU_CHK_RET_FRAG_NEEDED : BPF_MTU_CHK_RET_SUCCESS;
+}
+
 static const struct leat_bpf_helper helpers[] = {
 	{ .id = BPF_FUNC_redirect, .name = "redirect", .fn = helper_redirect, .ret = LEAT_BPF_RET_NUMBER,
 	  .arg = { LEAT_BPF_ARG_ANY, LEAT_BPF_ARG_ANY } },
 	{ .id = BPF_FUNC_redirect_map, .name = "redirect_map", .fn = helper_redirect_map, .ret = LEAT_BPF_RET_NUMBER,
 	  .arg = { LEAT_BPF_ARG_MAP, LEAT_BPF_ARG_ANY, LEAT_BPF_ARG_ANY } },
+	{ .id = BPF_FUNC_check_mtu, .name = "check_mtu", .fn = helper_check_mtu, .ret = LEAT_BPF_RET_NUMBER,
+	  .arg = { LEAT_BPF_ARG_CTX, LEAT_BPF_ARG_ANY, LEAT_BPF_ARG_U32_INOUT, LEAT_BPF_ARG_ANY, LEAT_BPF_ARG_ANY } },
 	{ .name = NULL },
 };
 

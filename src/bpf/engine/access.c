@@ -161,11 +161,11 @@ static bool record_is_held(const struct leat_bpf_run *run, uint64_t value)
 static uint64_t bytes_of(const struct leat_bpf_helper *helper, const uint64_t *args, unsigned int i,
 			 const struct leat_bpf_map *map)
 {
-	if (helper->arg[i] == LEAT_BPF_ARG_MAP_KEY)
-		return map ? map->key_size : UINT64_MAX;
-	if (helper->arg[i] == LEAT_BPF_ARG_MAP_VALUE)
-		return map ? map->value_size : UINT64_MAX;
-	return i + 1 < 5 ? args[i + 1] : UINT64_MAX;
+	if (leat_bpf_arg_is_sized(helper->arg[i]))
+		return i + 1 < 5 ? args[i + 1] : UINT64_MAX;
+	if (!map && helper->arg[i] != LEAT_BPF_ARG_U32_INOUT)
+		return UINT64_MAX;
+	return leat_bpf_arg_bytes(helper->arg[i], map ? map->key_size : 0, map ? map->value_size : 0);
 }
 
 bool leat_bpf_helper_args_ok(const struct leat_bpf_run *run, const struct leat_bpf_aux *aux,
@@ -195,9 +195,9 @@ bool leat_bpf_helper_args_ok(const struct leat_bpf_run *run, const struct leat_b
 			LEAT_PROVEN(record_is_held(run, args[i]));
 			if (!record_is_held(run, args[i]))
 				return false;
-		} else if (kind >= LEAT_BPF_ARG_MAP_KEY && kind <= LEAT_BPF_ARG_MEM_OUT) {
+		} else if (leat_bpf_arg_is_memory(kind)) {
 			bytes = bytes_of(helper, args, i, map);
-			if (bytes && !leat_bpf_access_ok(run, &any, args[i], bytes, kind == LEAT_BPF_ARG_MEM_OUT))
+			if (bytes && !leat_bpf_access_ok(run, &any, args[i], bytes, leat_bpf_arg_is_written(kind)))
 				return false;
 			*fuel += bytes / LEAT_BPF_FUEL_BYTES;
 		}

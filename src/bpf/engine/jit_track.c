@@ -74,7 +74,7 @@ bool leat_track_arg(const struct leat_track *t, const struct leat_bpf_prog *prog
 		    uint64_t size, uint8_t arg)
 {
 	const struct leat_track_reg *reg = &t->reg[number];
-	bool write = arg == LEAT_BPF_ARG_MEM_OUT;
+	bool write = leat_bpf_arg_is_written(arg);
 
 	if (!size)
 		return true;

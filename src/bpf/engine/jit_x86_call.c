@@ -95,8 +95,9 @@ static bool memory_known(const struct jit *j, uint32_t i, const struct leat_bpf_
 {
 	const struct leat_track_reg *size = &j->track.reg[a + 2];
 	uint8_t kind = helper->arg[a];
-	bool sized = kind >= LEAT_BPF_ARG_MEM;
-	uint64_t bytes = sized ? (uint64_t)size->value : kind == LEAT_BPF_ARG_MAP_KEY ? map->key_size : map->value_size;
+	bool sized = leat_bpf_arg_is_sized(kind);
+	uint64_t bytes = sized ? (uint64_t)size->value :
+				 leat_bpf_arg_bytes(kind, map ? map->key_size : 0, map ? map->value_size : 0);
 
 	if (sized && size->kind != LEAT_TRACK_NUMBER) {
 		cost->sizes |= 1u << (a + 2);
@@ -118,7 +119,7 @@ static bool args_known(const struct jit *j, uint32_t i, const struct leat_bpf_he
 		kind = helper->arg[a];
 		if (kind == LEAT_BPF_ARG_RECORD || (kind == LEAT_BPF_ARG_MAP && !map))
 			return false;
-		if (kind >= LEAT_BPF_ARG_MAP_KEY && kind <= LEAT_BPF_ARG_MEM_OUT &&
+		if (leat_bpf_arg_is_memory(kind) &&
 		    !memory_known(j, i, helper, a, map, cost))
 			return false;
 	}

@@ -113,6 +113,7 @@ static uint64_t time_of(const struct leat_bpf_run *run, clockid_t clock)
 
 TIME_HELPER(ktime_get_ns, CLOCK_MONOTONIC, 1)
 TIME_HELPER(ktime_get_boot_ns, CLOCK_BOOTTIME, 1)
+TIME_HELPER(ktime_get_tai_ns, CLOCK_TAI, 1)
 TIME_HELPER(ktime_get_coarse_ns, CLOCK_MONOTONIC_COARSE, 1)
 TIME_HELPER(jiffies64, CLOCK_MONOTONIC_COARSE, NSEC_PER_JIFFY)
 
@@ -396,6 +397,7 @@ static const struct leat_bpf_helper own_helpers[] = {
 	ROW(tail_call, NEVER, LEAT_BPF_HELPER_TAIL_CALL, CTX, MAP, ANY),
 	ROW(ktime_get_ns, NUMBER, 0, NONE),
 	ROW(ktime_get_boot_ns, NUMBER, 0, NONE),
+	ROW(ktime_get_tai_ns, NUMBER, 0, NONE),
 	ROW(ktime_get_coarse_ns, NUMBER, 0, NONE),
 	ROW(jiffies64, NUMBER, 0, NONE),
 	ROW(get_smp_processor_id, NUMBER, 0, NONE),

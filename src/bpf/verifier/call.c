@@ -118,10 +118,8 @@ static uint64_t mem_size(struct leat_verifier *v, unsigned int number, const str
 	const struct leat_vreg *size = &leat_vframe(v)->reg[number + 1];
 	uint8_t kind = call->helper->arg[number - 1];
 
-	if (kind == LEAT_BPF_ARG_MAP_KEY)
-		return map ? map->key_size : 0;
-	if (kind == LEAT_BPF_ARG_MAP_VALUE)
-		return map ? map->value_size : 0;
+	if (!leat_bpf_arg_is_sized(kind))
+		return leat_bpf_arg_bytes(kind, map ? map->key_size : 0, map ? map->value_size : 0);
 	if (number == 5 || size->kind != LEAT_KIND_NUMBER || !size->known || size->value < 0)
 		return 0; /* what is wrong with it, if anything, is said when its own turn comes */
 	return (uint64_t)size->value;
@@ -132,8 +130,8 @@ static uint64_t most(struct leat_verifier *v, unsigned int number, const struct 
 {
 	uint8_t kind = call->helper->arg[number - 1];
 
-	if (kind == LEAT_BPF_ARG_MAP_KEY || kind == LEAT_BPF_ARG_MAP_VALUE)
-		return call->map < 0 ? UINT64_MAX : mem_size(v, number, call);
+	if (!leat_bpf_arg_is_sized(kind))
+		return call->map < 0 && kind != LEAT_BPF_ARG_U32_INOUT ? UINT64_MAX : mem_size(v, number, call);
 	return number == 5 ? UINT64_MAX : leat_vframe(v)->reg[number + 1].range.umax;
 }
 
@@ -141,7 +139,7 @@ static int arg_mem(struct leat_verifier *v, unsigned int number, struct call *ca
 {
 	const struct leat_vreg *reg = &leat_vframe(v)->reg[number];
 	const struct leat_bpf_map *map = &v->prog->obj->map[reg->map];
-	bool out = call->helper->arg[number - 1] == LEAT_BPF_ARG_MEM_OUT;
+	bool out = leat_bpf_arg_is_written(call->helper->arg[number - 1]);
 	uint64_t size = mem_size(v, number, call);
 	int err = leat_verify_readable(v, number, "given as memory");
 	int64_t room;
@@ -242,6 +240,7 @@ static arg_fn *const check_arg[] = {
 	[LEAT_BPF_ARG_MAP] = arg_map,
 	[LEAT_BPF_ARG_MAP_KEY] = arg_mem,
 	[LEAT_BPF_ARG_MAP_VALUE] = arg_mem,
+	[LEAT_BPF_ARG_U32_INOUT] = arg_mem,
 	[LEAT_BPF_ARG_MEM] = arg_mem,
 	[LEAT_BPF_ARG_MEM_OR_NULL] = arg_mem_or_null,
 	[LEAT_BPF_ARG_MEM_OUT] = arg_mem,
