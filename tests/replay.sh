@@ -296,7 +296,7 @@ mv out once
 replay 0 $large in.pcap -p record -e records=event
 claim 'the same when the struct is named' cmp once out
 replay 1 $large in.pcap -p use_huge
-says 'an array for which there is no memory' "more than half of this machine's memory"
+says 'an array for which there is no memory' 'this machine has not the memory for'
 claim 'no report of it' [ ! -s out ]
 replay 1 $large in.pcap -p look_up
 says 'a map type that is not there has its name' "map 'socks' of type sockmap (15)"

@@ -5,11 +5,8 @@
  *      | CPU 0: element 0 | element 1 | ... | CPU 1: element 0 | ... |
  *
  * Elements lie value_stride apart. Each CPU's copies of a PERCPU_ARRAY are a region of their own, on pages of its own,
- * so that no two CPUs write one cache line. The memory is reserved at once and touched when it is used; all elements
- * together may take half of the machine's memory, because a kernel would have to find all of it at once.
+ * so that no two CPUs write one cache line. The memory is reserved at once and touched when it is used (mem.h).
  */
-#include <unistd.h>
-
 #include "base/heap.h"
 #include "bpf/env.h"
 #include "bpf/map/map.h"
@@ -33,13 +30,6 @@ static uint64_t region_of(const struct leat_bpf_map *map)
 	return ((uint64_t)map->max_entries * map->value_stride + PAGE - 1) & ~(PAGE - 1);
 }
 
-static bool is_too_large(const struct leat_bpf_map *map)
-{
-	uint64_t half = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE);
-
-	return region_of(map) > half / map->cpus;
-}
-
 static int array_check(const struct leat_bpf_map *map, const char **why)
 {
 	bool percpu = map->type->flags & LEAT_BPF_MAP_PER_CPU;
@@ -56,10 +46,6 @@ static int array_check(const struct leat_bpf_map *map, const char **why)
 	if (map->value_size > (percpu ? LEAT_BPF_PERCPU_VALUE_MAX : ARRAY_VALUE_MAX)) {
 		*why = "values are too large";
 		return -E2BIG;
-	}
-	if (is_too_large(map)) {
-		*why = "its elements would take more than half of this machine's memory";
-		return -ENOMEM;
 	}
 	return 0;
 }

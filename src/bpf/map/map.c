@@ -80,8 +80,8 @@ int leat_bpf_map_create(struct leat_bpf_map *map, struct leat_diag *diag)
 	}
 	err = map->type->create(map);
 	if (err)
-		leat_diag_add(diag, "map %s (%s): no memory for %u entries", map->name, map->type->name,
-			      map->max_entries);
+		leat_diag_add(diag, "map %s (%s): this machine has not the memory for %u entries", map->name,
+			      map->type->name, map->max_entries);
 	return err;
 }
 

@@ -77,6 +77,55 @@ static void definitions_are_checked(void **state)
 	assert_null(leat_bpf_map_type_find(BPF_MAP_TYPE_STACK_TRACE));
 }
 
+/** Bytes of this process that are in memory. */
+static uint64_t resident(void)
+{
+	unsigned long size, pages = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%lu %lu", &size, &pages), 2);
+	fclose(f);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/** Whatever its type, a large map costs what is in use of it; one that no machine could hold is not made. */
+static void large_maps_cost_what_is_used(void **state)
+{
+	static const struct { uint32_t type, key, value, max, flags; bool good; } all[] = {
+		{ BPF_MAP_TYPE_ARRAY, 4, 4, 33554432, 0, true },
+		{ BPF_MAP_TYPE_HASH, 8, 16, 4000000, 0, true },
+		{ BPF_MAP_TYPE_PERCPU_HASH, 8, 16, 1000000, 0, true },
+		{ BPF_MAP_TYPE_LRU_HASH, 16, 32, 4000000, 0, true },
+		{ BPF_MAP_TYPE_LRU_PERCPU_HASH, 8, 16, 1000000, 0, true },
+		{ BPF_MAP_TYPE_LPM_TRIE, 8, 8, 1000000, NO_PREALLOC, true },
+		{ BPF_MAP_TYPE_ARRAY, 4, 1 << 20, UINT32_MAX, 0, false },
+		{ BPF_MAP_TYPE_PERCPU_ARRAY, 4, 32768, UINT32_MAX, 0, false },
+		{ BPF_MAP_TYPE_HASH, 8, 1 << 21, 1 << 30, 0, false },
+		{ BPF_MAP_TYPE_PERCPU_HASH, 8, 32768, 1 << 30, 0, false },
+		{ BPF_MAP_TYPE_LPM_TRIE, 8, 1 << 21, 1 << 30, NO_PREALLOC, false },
+	};
+	uint64_t before, key[2] = { 32, 7 }, value[8] = { 5 };
+	struct test_map t;
+	size_t i;
+	int err;
+
+	(void)state;
+	for (i = 0; i < COUNT(all); i++) {
+		before = resident();
+		err = test_map_try(&t, 2, all[i].type, all[i].key, all[i].value, all[i].max, all[i].flags);
+		assert_int_equal(err, all[i].good ? 0 : -ENOMEM);
+		if (err)
+			continue;
+		assert_int_equal(leat_bpf_map_update(&t.map, key, value, BPF_ANY), 0);
+		assert_int_equal(leat_bpf_map_lookup(&t.map, key, value), 0);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which keep memory of their own */
+		assert_in_range(resident() - before, 0, 16 << 20); /* a large page here and there */
+#endif
+		test_map_close(&t);
+	}
+}
+
 /** Katran's: it must cost nothing until it is touched. */
 static void a_very_large_array_is_made_at_once(void **state)
 {
@@ -325,6 +374,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(definitions_are_checked),
 		cmocka_unit_test(a_very_large_array_is_made_at_once),
+		cmocka_unit_test(large_maps_cost_what_is_used),
 		cmocka_unit_test(frozen_maps_are_not_written),
 		cmocka_unit_test(full_maps_take_turns),
 		cmocka_unit_test(readers_keep_what_they_found),

@@ -20,9 +20,10 @@
 
 void *leat_bpf_pages_alloc(uint64_t size)
 {
+	uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 	void *mem;
 
-	if (leat_heap_fails_now() || size > UINT64_C(1) << 46)
+	if (leat_heap_fails_now() || size > all)
 		return NULL;
 	mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	return mem == MAP_FAILED ? NULL : mem;

@@ -20,7 +20,10 @@
 /** Largest value of a per-CPU map, bytes, as in the kernel (PCPU_MIN_UNIT_SIZE). */
 #define LEAT_BPF_PERCPU_VALUE_MAX (32u << 10)
 
-/** Zeroed memory, reserved and not touched, or NULL. Put back with leat_bpf_pages_free() and the same size. */
+/**
+ * Zeroed memory, reserved and not touched, or NULL: where it is more than the machine has, for it could never be used to
+ * its end. Put back with leat_bpf_pages_free() and the same size.
+ */
 void *leat_bpf_pages_alloc(uint64_t size);
 void leat_bpf_pages_free(void *mem, uint64_t size);
 /** Asks for large pages: for memory that is used densely. */
