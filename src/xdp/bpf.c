@@ -59,6 +59,17 @@ static uint64_t helper_redirect_map(struct leat_bpf_run *run, uint64_t map_ptr, 
 	return note(run, map, (uint32_t)key, flags, port);
 }
 
+/** As mtu_of(), where ports are what the forwarding table says of them; the packet's own is one as they mostly are. */
+static int64_t mtu_without_ports(const struct leat_bpf_run *run, uint32_t index, uint32_t own)
+{
+	const struct leat_fib *fib = __atomic_load_n(&run->env->fib, __ATOMIC_ACQUIRE);
+	const struct leat_fib_port_info *port = NULL;
+
+	if (fib)
+		port = leat_fib_port_at(__atomic_load_n(&fib->state, __ATOMIC_ACQUIRE), index);
+	return port ? (int64_t)port->mtu[0] : index == own ? ETHERMTU : -1;
+}
+
 /** The MTU of port @index, of the port the packet came from when that is 0; -1: there is no such port. */
 static int64_t mtu_of(const struct leat_bpf_run *run, uint32_t index)
 {
@@ -66,8 +77,8 @@ static int64_t mtu_of(const struct leat_bpf_run *run, uint32_t index)
 	const struct leat_netdev *dev;
 
 	index = index ? index : own;
-	if (!run->xdp->worker) /* there are no ports; the packet's own is one as they mostly are */
-		return index == own ? ETHERMTU : -1;
+	if (!run->xdp->worker)
+		return mtu_without_ports(run, index, own);
 	dev = leat_netdev_by_index(run->xdp->worker->net, index);
 	return dev ? (int64_t)dev->mtu : -1;
 }
