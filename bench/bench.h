@@ -61,7 +61,7 @@ struct bench_variant {
 	 * else had one of the cores meanwhile.
 	 */
 	bool two_cores;
-	/** With two_cores: partners may be off their core, so its time is not asked for. */
+	/** With two_cores: partners may be off their core, or sleep on a lock, so its time is not asked for. */
 	bool shares_core;
 	/** When instructions are counted, ops calls bench_counted() for what is to be counted. */
 	bool counts_itself;
@@ -94,7 +94,7 @@ struct bench_mark {
 
 /**
  * States the ratio of two variants by the paired ratios of their rounds; nothing when one of the two was not measured.
- * They must have as many samples: be of one group, or added.
+ * They must have as many samples: be of one group, or added. A ratio to 0 is stated as none.
  */
 void bench_ratio(struct bench_run *run, const char *name, const char *over, const char *under, struct bench_mark mark);
 /** A ratio that was counted and does not vary. */

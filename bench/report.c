@@ -74,7 +74,7 @@ void report_notes(const struct bench_run *run)
 	fprintf(out, "buffers outstanding: %llu\n", (unsigned long long)run->outstanding);
 }
 
-/** Null where no round was kept. */
+/** Null where there is no such number. */
 static json_t *number(bool there, double value)
 {
 	return there ? json_real(value) : json_null();

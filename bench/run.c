@@ -9,6 +9,7 @@
 #include "run.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -266,7 +267,7 @@ static void add_ratio(struct bench_run *run, const struct ratio *ratio)
 void bench_ratio(struct bench_run *run, const char *name, const char *over, const char *under, struct bench_mark mark)
 {
 	struct ratio ratio = { .mark = mark };
-	unsigned int i, n, n_under;
+	unsigned int i, n, n_under, all = 0;
 	const double *a = bench_samples(run, over, &n), *b = bench_samples(run, under, &n_under);
 	double *pair;
 
@@ -274,8 +275,12 @@ void bench_ratio(struct bench_run *run, const char *name, const char *over, cons
 		return;
 	LEAT_ASSERT(n == n_under); /* none: inconclusive */
 	pair = bench_realloc(NULL, n * sizeof(*pair));
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		pair[i] = a[i] / b[i];
+		all += isfinite(pair[i]) != 0;
+	}
+	if (all < n) /* something was 0: it is no multiple of that */
+		n = 0;
 	ratio.name = bench_strdup(name);
 	ratio.n = n;
 	ratio.median = stat_summary(pair, n).median;
@@ -286,10 +291,11 @@ void bench_ratio(struct bench_run *run, const char *name, const char *over, cons
 
 void bench_exact(struct bench_run *run, const char *name, double value, struct bench_mark mark)
 {
-	struct ratio ratio = { .n = 1, .median = value, .low = value, .high = value, .exact = true, .mark = mark };
+	struct ratio ratio = { .median = value, .low = value, .high = value, .exact = true, .mark = mark };
 
 	if (run->opts->count)
 		return;
+	ratio.n = isfinite(value) ? 1 : 0;
 	ratio.name = bench_strdup(name);
 	add_ratio(run, &ratio);
 }

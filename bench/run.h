@@ -17,7 +17,7 @@ struct series {
 struct ratio {
 	char *name;
 	double median, low, high; /* of the paired ratios, and the 95 % interval of that median */
-	unsigned int n;           /* pairs; 0: no round was kept */
+	unsigned int n;           /* pairs; 0: no round was kept, or the lower one was 0 */
 	bool exact;               /* counted: there is no interval */
 	bool narrow;              /* enough pairs for an interval */
 	struct bench_mark mark;

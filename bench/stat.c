@@ -88,7 +88,7 @@ const char *stat_verdict(const struct ratio *ratio)
 		most = 1 + ratio->mark.value;
 		break;
 	}
-	if (!ratio->narrow && !ratio->exact)
+	if (!ratio->n || (!ratio->narrow && !ratio->exact))
 		return "inconclusive";
 	if (low > most || high < least)
 		return "fail";

@@ -39,7 +39,10 @@ for variant in report["variants"]:
     assert abs(statistics.median(samples) - variant["median"]) <= 1e-5 * abs(variant["median"]), variant
 for ratio in report["ratios"]:
     assert list(ratio) == ["name", "median", "low", "high"], ratio
-    assert ratio["low"] <= ratio["median"] <= ratio["high"], ratio
+    if ratio["median"] is None:  # to 0
+        assert ratio["low"] is None and ratio["high"] is None, ratio
+    else:
+        assert ratio["low"] <= ratio["median"] <= ratio["high"], ratio
 EOF
 
 
@@ -66,6 +69,10 @@ claim 'samples are as many as the rounds' python3 -c '
 import json
 variants = {v["name"]: v for v in json.load(open("out"))["variants"]}
 assert len(variants["aligned"]["samples"]) == 6, variants["aligned"]'
+
+bench 0 sizing --rounds 1
+claim 'what is no multiple of 0 is not said to be one' grep -qE '^  histogram/ewma@64K/wasted +- +- *$' out
+claim 'every number is one' sh -c '! grep -qwE -- "-?inf|-?nan" out'
 
 wrong 'NAME is missing'
 wrong "unknown bench 'speed'" speed

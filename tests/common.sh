@@ -74,9 +74,9 @@ done_testing() {
 	echo "1..$n_ok"
 }
 
-# until_true COMMAND...: waits up to five seconds for it to succeed.
+# until_true COMMAND...: waits up to twenty seconds for it to succeed: what takes so long is a machine under load.
 until_true() {
-	tries=100
+	tries=400
 	until "$@" >/dev/null 2>&1; do
 		tries=$((tries - 1))
 		[ $tries -gt 0 ] || return 1
