@@ -6,6 +6,7 @@
 #include "bpf/insn.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define ROW(name, opcode, form, variant, text) { (opcode), LEAT_FORM_##form, (variant), #name, text },
 const struct leat_insn_row leat_insn_row[LEAT_INSN_OPS] = { LEAT_INSN_ROWS(ROW) };
@@ -41,15 +42,19 @@ static int32_t variant_of(const struct bpf_insn *insn, uint8_t use)
 	return use & LEAT_VARIANT_SRC ? insn->src_reg : 0;
 }
 
+/** The rows' opcodes side by side, to be searched. */
+#define OPCODE(name, opcode, form, variant, text) (opcode),
+static const uint8_t opcodes[LEAT_INSN_OPS] = { LEAT_INSN_ROWS(OPCODE) };
+
 int leat_insn_find(const struct bpf_insn *insn)
 {
+	const uint8_t *at = opcodes, *end = opcodes + LEAT_INSN_OPS;
 	const struct leat_insn_row *row;
-	int op;
 
-	for (op = 0; op < LEAT_INSN_OPS; op++) {
-		row = &leat_insn_row[op];
-		if (row->opcode == insn->code && row->variant == variant_of(insn, leat_insn_use[row->form]))
-			return op;
+	for (; (at = memchr(at, insn->code, (size_t)(end - at))); at++) {
+		row = &leat_insn_row[at - opcodes];
+		if (row->variant == variant_of(insn, leat_insn_use[row->form]))
+			return (int)(at - opcodes);
 	}
 	return -1;
 }

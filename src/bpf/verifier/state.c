@@ -157,13 +157,14 @@ static struct leat_vseen *picture(struct leat_verifier *v)
 {
 	struct cursor c = { .v = v, .state = v->state };
 	uint32_t n = count_regs(v, v->state), i;
-	struct leat_vseen *seen = leat_heap_zalloc(sizeof(*seen) + n * sizeof(seen->reg[0]));
+	struct leat_vseen *seen = leat_heap_alloc(sizeof(*seen) + n * sizeof(seen->reg[0]));
 	struct renaming names = { .n = 0 };
 	const struct leat_vreg *reg;
 	unsigned int slot;
 
 	if (!seen)
 		return NULL;
+	memset(seen, 0, sizeof(*seen)); /* the registers are all written */
 	seen->n_frames = v->state->n_frames;
 	seen->n_refs = v->state->n_refs;
 	seen->n_regs = n;
