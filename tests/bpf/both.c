@@ -210,7 +210,14 @@ static uint32_t size_for(const struct bpf_map *map)
 	return is_port_map(type) ? 8 : type == BPF_MAP_TYPE_RINGBUF ? 1 << 16 : 64;
 }
 
-static int kernel_load(struct both *both, const char *path, const char *only)
+bool both_is_xdp(struct bpf_program *prog)
+{
+	if (bpf_program__type(prog) == BPF_PROG_TYPE_UNSPEC && !strncmp(bpf_program__section_name(prog), "xdp", 3))
+		bpf_program__set_type(prog, BPF_PROG_TYPE_XDP);
+	return bpf_program__type(prog) == BPF_PROG_TYPE_XDP;
+}
+
+static int kernel_load(const struct both_world *world, struct both *both, const char *path, const char *only)
 {
 	const struct setting *setting;
 	struct bpf_program *prog;
@@ -232,8 +239,7 @@ static int kernel_load(struct both *both, const char *path, const char *only)
 			bpf_map__set_max_entries(map, size_for(map));
 	}
 	bpf_object__for_each_program(prog, both->kernel) {
-		bool wanted = bpf_program__type(prog) == BPF_PROG_TYPE_XDP &&
-			      (!only || !strcmp(only, bpf_program__name(prog)));
+		bool wanted = both_is_xdp(prog) && (!only || !strcmp(only, bpf_program__name(prog)));
 
 		bpf_program__set_autoload(prog, wanted);
 		if (wanted) /* there is no test run of programs for devmap and cpumap entries */
@@ -246,7 +252,7 @@ static int kernel_load(struct both *both, const char *path, const char *only)
 		return -ENOENT;
 	while ((setting = next_setting(both, &at)))
 		globals_set(both->kernel, setting->variable, setting->off, setting->bytes, setting->len);
-	err = bpf_object__load(both->kernel);
+	err = world->leat_only ? 0 : bpf_object__load(both->kernel);
 	if (err)
 		kernel_reason(both->why_kernel, sizeof(both->why_kernel), err);
 	return 0;
@@ -474,10 +480,10 @@ int both_open(const struct both_world *world, struct both_image *image, const ch
 	int err;
 
 	memset(both, 0, sizeof(*both));
-	err = kernel_load(both, image->path, only);
+	err = kernel_load(world, both, image->path, only);
 	if (!err) {
 		leat_load(world, image, only, both);
-		if (!both->why_kernel[0] && !both->why_leat[0]) {
+		if (!world->leat_only && !both->why_kernel[0] && !both->why_leat[0]) {
 			join_maps(both, only);
 			join_progs(both);
 		}

@@ -54,6 +54,7 @@ struct both_world {
 	unsigned int engine; /* enum leat_bpf_engine */
 	struct leat_fib *fib; /* what leat's programs ask: the namespace's; NULL: none, where it cannot be mirrored */
 	struct leat_fib_mirror *mirror;
+	bool leat_only;      /* the kernel's side is opened, but not loaded */
 };
 
 struct both {
@@ -87,6 +88,8 @@ struct both_image {
  */
 int both_open(const struct both_world *world, struct both_image *image, const char *only, struct both *both);
 void both_close(struct both *both);
+/** Whether it is an XDP program; one in a section that was named before libbpf 1.0 ("xdp_icmp") is made one. */
+bool both_is_xdp(struct bpf_program *prog);
 void both_image_free(struct both_image *image);
 
 /** A packet as it goes in, and as it comes out of one side. */
