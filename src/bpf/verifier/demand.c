@@ -72,12 +72,14 @@ void leat_verify_gives(struct leat_verifier *v, uint32_t pc, bool taken, uint32_
 
 /* ---- back through the program ---- */
 
-/** The slot of 8 bytes at @off from r10, in *@bit; false: it is none. */
-static bool slot_at(uint8_t reg, int16_t off, uint64_t *bit)
+/** The slot in which @size bytes at @off from r10 lie, in *@bit; false: it is none. */
+static bool slot_at(uint8_t reg, int16_t off, uint32_t size, uint64_t *bit)
 {
-	if (reg != BPF_REG_10 || off % 8 || off >= 0 || off < -(int)LEAT_BPF_STACK_SIZE)
+	unsigned int at = (unsigned int)(LEAT_BPF_STACK_SIZE + off);
+
+	if (reg != BPF_REG_10 || off >= 0 || off < -(int)LEAT_BPF_STACK_SIZE || at % 8 + size > 8)
 		return false;
-	*bit = UINT64_C(1) << (((int)LEAT_BPF_STACK_SIZE + off) / 8);
+	*bit = UINT64_C(1) << at / 8;
 	return true;
 }
 
@@ -100,7 +102,7 @@ static void before_load(struct leat_demand *d, const struct bpf_insn *insn)
 {
 	uint64_t bit;
 
-	if (has(d, insn->dst_reg) && leat_insn_size(insn) == 8 && slot_at(insn->src_reg, insn->off, &bit))
+	if (has(d, insn->dst_reg) && slot_at(insn->src_reg, insn->off, leat_insn_size(insn), &bit))
 		d->slots |= bit;
 	made_of(d, insn->dst_reg, MAX_BPF_REG);
 }
@@ -109,10 +111,12 @@ static void before_store(struct leat_demand *d, const struct bpf_insn *insn)
 {
 	uint64_t bit;
 
-	if (leat_insn_size(insn) != 8 || !slot_at(insn->dst_reg, insn->off, &bit))
+	if (!slot_at(insn->dst_reg, insn->off, leat_insn_size(insn), &bit))
 		return;
 	if (d->slots & bit)
 		d->regs |= (uint16_t)(1u << insn->src_reg);
+	if (leat_insn_size(insn) < 8)
+		return;
 	d->slots &= ~bit;
 	d->read &= ~bit;
 }

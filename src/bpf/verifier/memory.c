@@ -317,6 +317,18 @@ static int load_ctx(struct leat_verifier *v, int op)
 
 /* ---- loads ---- */
 
+/** What is known of a number; of anything else, nothing. */
+static struct leat_range range_of(const struct leat_vreg *reg)
+{
+	return reg->kind == LEAT_KIND_NUMBER ? reg->range : leat_range_any(64);
+}
+
+/** The lower @size bytes, 1 to 7, and zeros above. */
+static struct leat_range part(struct leat_range range, uint32_t size)
+{
+	return leat_range_zero_extend(leat_range_narrow(range, size * 8, 64), size * 8, 64);
+}
+
 /** What a load from a known place of frame @number gives. */
 static struct leat_vreg load_slot(struct leat_verifier *v, uint32_t number, uint32_t pos, uint32_t size)
 {
@@ -327,14 +339,14 @@ static struct leat_vreg load_slot(struct leat_verifier *v, uint32_t number, uint
 	leat_verify_need_slot(v, number, slot);
 	if (!(frame->spilled & UINT64_C(1) << slot) || pos % 8 + size > 8)
 		return leat_vloaded(size);
-	if (size < 8 && (!reg.known || leat_vpointer(&reg) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__))
+	if (size < 8 && (leat_vpointer(&reg) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__))
 		return leat_vloaded(size);
 	if (reg.exposed)
 		v->needed[owner(v, number)] |= UINT64_C(1) << slot;
 	reg.exposed = false;
 	if (size == 8)
 		return reg;
-	return leat_vconst((int64_t)((uint64_t)reg.value >> shift & ((UINT64_C(1) << size * 8) - 1)));
+	return leat_vrange(part(leat_range_op(BPF_RSH, range_of(&reg), leat_range_const(shift, 64), 64), size));
 }
 
 /** A load from global data that nobody can change is the number that stands there. */
@@ -381,10 +393,39 @@ static int load(struct leat_verifier *v, int op)
 
 /* ---- stores ---- */
 
+static struct leat_vreg slot_of(const struct leat_vframe *frame, unsigned int slot)
+{
+	return frame->spilled & UINT64_C(1) << slot ? frame->slot[slot] : leat_vnumber();
+}
+
+/** A number of @size bytes is stored in a part of a slot, from byte @at on: the rest stays what it was. */
+static struct leat_vreg store_part(const struct leat_vreg *slot, uint32_t at, const struct leat_vreg *value, uint32_t size)
+{
+	uint64_t bits = ((UINT64_C(1) << size * 8) - 1) << at * 8;
+	struct leat_range rest = leat_range_op(BPF_AND, range_of(slot), leat_range_const(~bits, 64), 64);
+	struct leat_range put = leat_range_op(BPF_LSH, part(range_of(value), size), leat_range_const(at * 8, 64), 64);
+
+	return leat_vrange(leat_range_op(BPF_OR, rest, put, 64));
+}
+
+/** At byte @pos of a frame, where the slot held @old. */
+static void store_slot(struct leat_verifier *v, const struct leat_vreg *dst, int64_t pos, const struct leat_vreg *old,
+		       struct leat_vreg value, uint32_t size)
+{
+	struct leat_vframe *frame = &v->state->frame[dst->frame];
+	uint32_t at = (uint32_t)pos % 8;
+
+	if (at + size > 8 || (size < 8 && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__))
+		return;
+	if (size < 8)
+		value = store_part(old, at, &value, size);
+	leat_verify_set_slot(frame, (unsigned int)pos / 8, &value);
+}
+
 static int store(struct leat_verifier *v, int op)
 {
 	const struct bpf_insn *insn = leat_vinsn(v);
-	struct leat_vreg dst = leat_vframe(v)->reg[insn->dst_reg], value = leat_vconst(insn->imm);
+	struct leat_vreg dst = leat_vframe(v)->reg[insn->dst_reg], value = leat_vconst(insn->imm), old = leat_vnumber();
 	uint32_t size = leat_insn_size(insn);
 	int64_t pos = dst.value + insn->off + LEAT_BPF_STACK_SIZE;
 	int err;
@@ -396,9 +437,11 @@ static int store(struct leat_verifier *v, int op)
 		return err;
 	if (leat_insn_row[op].form == LEAT_FORM_STX)
 		value = leat_vframe(v)->reg[insn->src_reg];
+	if (dst.kind == LEAT_KIND_STACK && dst.known)
+		old = slot_of(&v->state->frame[dst.frame], (unsigned int)pos / 8);
 	leat_verify_write(v, &dst, insn->off, size);
-	if (dst.kind == LEAT_KIND_STACK && dst.known && size == 8 && pos % 8 == 0)
-		leat_verify_set_slot(&v->state->frame[dst.frame], (unsigned int)pos / 8, &value);
+	if (dst.kind == LEAT_KIND_STACK && dst.known)
+		store_slot(v, &dst, pos, &old, value, size);
 	return 0;
 }
 
