@@ -55,12 +55,6 @@ static const struct exception {
 	{ "nf_xdp_ct_test", "CONFIG_HZ", NULL },
 	{ "check_syncookie_xdp", "bpf_skc_lookup_tcp", NULL },
 	/* helpers that are not there yet */
-	{ "xdp_use_helper_basic", "helper number 163", NULL }, /* check_mtu */
-	{ "xdp_use_helper", "helper number 163", NULL },
-	{ "xdp_exceed_mtu", "helper number 163", NULL },
-	{ "xdp_minus_delta", "helper number 163", NULL },
-	{ "xdp_input_len", "helper number 163", NULL },
-	{ "xdp_input_len_exceed", "helper number 163", NULL },
 	{ "xdp_handle_tcp_recv", "helper number 93", NULL },  /* spin_lock; xdp-trafficgen */
 	{ "xdp_redirect_send_tcp", "helper number 93", NULL },
 	/* egress_ifindex: the kernel has it in programs of devmap entries only, which it does not test-run */
