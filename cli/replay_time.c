@@ -9,62 +9,18 @@
  * filled again, which is needed where the program writes packets, and while rings are emptied. It is that of the thread,
  * which stands while others have the core, too; what reading it costs is measured and taken off.
  */
-#include "replay.h"
+#include "replay_time.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "json_out.h"
 
 #define KEPT_MAX (UINT64_C(256) << 20) /* bytes of packets */
-#define BATCH_MAX 256u
 #define BATCH_BYTES (8u << 20)
 #define BUFFER_MIN 4096u
-#define CLOCK CLOCK_THREAD_CPUTIME_ID
-#define CLOCK_NAME "CLOCK_THREAD_CPUTIME_ID"
-#define ROUNDS 20u
 #define ROUNDS_MIN 3u
-
-/* A packet that is kept for it. */
-struct kept {
-	uint64_t time;
-	size_t off; /* of its bytes */
-	uint32_t len;
-};
-
-/* What is measured. */
-struct lane {
-	const char *name;
-	bool measured;
-	char why[256]; /* else; empty: nobody wanted it */
-	struct replay r; /* with an environment and an object of its own */
-	bool writes, rings;
-	size_t filled;   /* the buffers hold the batch from this packet on, plus 1; 0: they do not */
-	uint64_t passes; /* a sample */
-	double sample[ROUNDS]; /* ns per packet */
-};
-
-enum { LANE_INTERP, LANE_JIT, LANES };
-
-struct times {
-	struct replay *r;
-	struct kept *packet;
-	size_t n, room;
-	size_t distinct; /* the capture's; those of a small one stand here several times */
-	uint8_t *bytes;
-	size_t n_bytes, bytes_room;
-	uint64_t left_out; /* packets for which there was no room */
-	struct leat_page_pool *pool;
-	struct leat_xdp_rxq *rxq;
-	struct leat_run run[BATCH_MAX];
-	struct leat_xdp_buff xdp[BATCH_MAX];
-	unsigned int batch;
-	struct lane lane[LANES];
-	unsigned int rounds;
-	uint64_t clock_cost; /* nanoseconds that go by between two readings */
-};
 
 /* ---- what is kept ---- */
 
@@ -294,10 +250,10 @@ static void sample(struct times *t, struct lane *lane)
 	lane->filled = 0; /* another lane has used the buffers */
 	for (i = 0; i < lane->passes; i++)
 		ns += pass(t, lane);
-	lane->sample[t->rounds] = (double)ns / (double)lane->passes / (double)t->n;
+	lane->sample[lane->n++] = (double)ns / (double)lane->passes / (double)t->n;
 }
 
-/* Warms it up, and finds out how many passes fit into @ns. */
+/* Warms it up, and finds out how many passes fit into @ns of the wall's clock. */
 static void calibrate(struct times *t, struct lane *lane, uint64_t ns)
 {
 	uint64_t start, once;
@@ -310,15 +266,6 @@ static void calibrate(struct times *t, struct lane *lane, uint64_t ns)
 	lane->passes = once && ns > once ? ns / once : 1;
 }
 
-static unsigned int count_lanes(const struct times *t)
-{
-	unsigned int i, n = 0;
-
-	for (i = 0; i < LANES; i++)
-		n += t->lane[i].measured;
-	return n;
-}
-
 static void measure(struct times *t)
 {
 	const uint64_t ns = t->r->opts->time_ns, start = leat_clock_ns();
@@ -328,7 +275,7 @@ static void measure(struct times *t)
 	measure_clock(t);
 	for (i = 0; i < LANES; i++)
 		if (t->lane[i].measured)
-			calibrate(t, &t->lane[i], ns / ROUNDS / count_lanes(t));
+			calibrate(t, &t->lane[i], ns / ROUNDS / LANES);
 	while (t->rounds < ROUNDS && (t->rounds < ROUNDS_MIN || leat_clock_ns() - start < ns)) {
 		for (i = 0; i < LANES; i++) {
 			lane = &t->lane[t->rounds % 2 ? LANES - 1 - i : i];
@@ -337,6 +284,16 @@ static void measure(struct times *t)
 		}
 		t->rounds++;
 	}
+}
+
+/* After the others, for it changes the kernel's code each time, which disturbs. */
+static void measure_kernel(struct times *t)
+{
+	kernel_times_open(t, &t->kernel_lane);
+	if (t->kernel_lane.measured)
+		kernel_times_measure(t, &t->kernel_lane);
+	kernel_times_close(t);
+	replay_unload(&t->kernel_lane.r);
 }
 
 int replay_time_run(struct replay *r, struct leat_page_pool *pool, struct leat_xdp_rxq *rxq)
@@ -353,167 +310,14 @@ int replay_time_run(struct replay *r, struct leat_page_pool *pool, struct leat_x
 	lane_open(t, &t->lane[LANE_INTERP], "interp", LEAT_BPF_ENGINE_INTERP);
 	lane_open(t, &t->lane[LANE_JIT], "jit", LEAT_BPF_ENGINE_JIT);
 	good = repeat(t) && take_buffers(t);
-	if (good && count_lanes(t))
+	if (good)
 		measure(t);
 	if (!good)
 		fputs("leat replay: out of memory\n", stderr);
 	give_buffers(t);
+	if (good && !r->opts->engine)
+		measure_kernel(t);
 	for (i = 0; i < LANES; i++)
 		replay_unload(&t->lane[i].r);
 	return good ? EXIT_GOOD : EXIT_CONFIG;
-}
-
-/* ---- telling ---- */
-
-struct spread {
-	double median, min, max;
-};
-
-static int by_value(const void *a, const void *b)
-{
-	const double one = *(const double *)a, other = *(const double *)b;
-
-	return one < other ? -1 : one > other;
-}
-
-static struct spread spread_of(const double *values, unsigned int n)
-{
-	double sorted[ROUNDS];
-
-	memcpy(sorted, values, n * sizeof(*values));
-	qsort(sorted, n, sizeof(*sorted), by_value);
-	return (struct spread){ (sorted[n / 2] + sorted[(n - 1) / 2]) / 2, sorted[0], sorted[n - 1] };
-}
-
-/* Of two lanes, round by round. */
-static struct spread ratio_of(const struct times *t, const struct lane *a, const struct lane *b)
-{
-	double ratio[ROUNDS] = { 0 };
-	unsigned int i;
-
-	for (i = 0; i < t->rounds; i++)
-		ratio[i] = b->sample[i] > 0 ? a->sample[i] / b->sample[i] : 0;
-	return spread_of(ratio, t->rounds);
-}
-
-static void print_lane(FILE *out, const struct times *t, const struct lane *lane)
-{
-	char rate[UNIT_SIZE];
-	struct spread ns;
-
-	if (!lane->measured) {
-		if (*lane->why)
-			fprintf(out, "  %-8s not measured: %s\n", lane->name, lane->why);
-		return;
-	}
-	ns = spread_of(lane->sample, t->rounds);
-	fprintf(out, "  %-8s %9.1f %9.1f %9.1f   %9s\n", lane->name, ns.median, ns.min, ns.max,
-		format_unit(rate, ns.median > 0 ? 1e9 / ns.median : 0, "/s"));
-}
-
-static void print_times(FILE *out, const struct times *t)
-{
-	const struct lane *a, *b;
-	struct spread ratio;
-
-	fprintf(out, "time: ns per packet, %zu packets, %u rounds, " CLOCK_NAME "\n", t->distinct, t->rounds);
-	if (t->left_out)
-		fprintf(out, "  %" PRIu64 " packets more found no room\n", t->left_out);
-	fprintf(out, "  %-8s %9s %9s %9s   %9s\n", "", "median", "min", "max", "packets");
-	for (a = t->lane; a < t->lane + LANES; a++)
-		print_lane(out, t, a);
-	for (a = t->lane, b = a + 1; b < t->lane + LANES; a++, b++) {
-		if (!a->measured || !b->measured)
-			continue;
-		ratio = ratio_of(t, a, b);
-		fprintf(out, "  %s/%s %.2f (%.2f .. %.2f)\n", a->name, b->name, ratio.median, ratio.min, ratio.max);
-	}
-}
-
-static void json_real(struct json_out *j, const char *name, double value)
-{
-	char text[40];
-
-	snprintf(text, sizeof(text), "%.3f", value);
-	json_raw(j, name, text);
-}
-
-static void json_spread(struct json_out *j, const struct spread *spread)
-{
-	json_real(j, "median", spread->median);
-	json_real(j, "min", spread->min);
-	json_real(j, "max", spread->max);
-}
-
-static void json_lane(struct json_out *j, const struct times *t, const struct lane *lane)
-{
-	struct spread ns;
-	unsigned int i;
-
-	if (!lane->measured && !*lane->why)
-		return;
-	json_open_flat(j, NULL, '{');
-	json_string(j, "name", lane->name);
-	if (lane->measured) {
-		ns = spread_of(lane->sample, t->rounds);
-		json_spread(j, &ns);
-		json_real(j, "packets_per_second", ns.median > 0 ? 1e9 / ns.median : 0);
-		json_open(j, "samples", '[');
-		for (i = 0; i < t->rounds; i++)
-			json_real(j, NULL, lane->sample[i]);
-		json_close(j, ']');
-	} else {
-		json_string(j, "why", lane->why);
-	}
-	json_close(j, '}');
-}
-
-static void json_ratios(struct json_out *j, const struct times *t)
-{
-	const struct lane *a, *b;
-	struct spread ratio;
-	char name[32];
-
-	json_open(j, "ratios", '[');
-	for (a = t->lane, b = a + 1; b < t->lane + LANES; a++, b++) {
-		if (!a->measured || !b->measured)
-			continue;
-		ratio = ratio_of(t, a, b);
-		snprintf(name, sizeof(name), "%s/%s", a->name, b->name);
-		json_open_flat(j, NULL, '{');
-		json_string(j, "name", name);
-		json_spread(j, &ratio);
-		json_close(j, '}');
-	}
-	json_close(j, ']');
-}
-
-static void json_times(struct json_out *j, const struct times *t)
-{
-	unsigned int i;
-
-	json_open(j, "time", '{');
-	json_string(j, "clock", CLOCK_NAME);
-	json_string(j, "unit", "ns/packet");
-	json_number(j, "packets", t->distinct);
-	json_number(j, "left_out", t->left_out);
-	json_number(j, "rounds", t->rounds);
-	json_open(j, "engines", '[');
-	for (i = 0; i < LANES; i++)
-		json_lane(j, t, &t->lane[i]);
-	json_close(j, ']');
-	json_ratios(j, t);
-	json_close(j, '}');
-}
-
-void replay_time_tell(const struct replay *r, FILE *out, struct json_out *j)
-{
-	if (!r->times)
-		return;
-	if (j)
-		json_times(j, r->times);
-	else if (r->times->n)
-		print_times(out, r->times);
-	else
-		fputs("time: no packet was run\n", out);
 }

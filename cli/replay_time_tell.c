@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* replay_time_tell.c: what --time has measured, for people and as JSON. */
+#include "replay_time.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "json_out.h"
+
+struct spread {
+	double median, min, max;
+};
+
+static int by_value(const void *a, const void *b)
+{
+	const double one = *(const double *)a, other = *(const double *)b;
+
+	return one < other ? -1 : one > other;
+}
+
+static struct spread spread_of(const double *values, unsigned int n)
+{
+	double sorted[ROUNDS];
+
+	memcpy(sorted, values, n * sizeof(*values));
+	qsort(sorted, n, sizeof(*sorted), by_value);
+	return (struct spread){ (sorted[n / 2] + sorted[(n - 1) / 2]) / 2, sorted[0], sorted[n - 1] };
+}
+
+/* Of two engines, round by round. */
+static struct spread ratio_of(const struct lane *a, const struct lane *b)
+{
+	double ratio[ROUNDS] = { 0 };
+	unsigned int i;
+
+	for (i = 0; i < a->n; i++)
+		ratio[i] = b->sample[i] > 0 ? a->sample[i] / b->sample[i] : 0;
+	return spread_of(ratio, a->n);
+}
+
+static void print_lane(FILE *out, const struct lane *lane)
+{
+	char rate[UNIT_SIZE];
+	struct spread ns;
+
+	if (!lane->measured) {
+		if (*lane->why)
+			fprintf(out, "  %-8s not measured: %s\n", lane->name, lane->why);
+		return;
+	}
+	ns = spread_of(lane->sample, lane->n);
+	fprintf(out, "  %-8s %9.1f %9.1f %9.1f   %9s\n", lane->name, ns.median, ns.min, ns.max,
+		format_unit(rate, ns.median > 0 ? 1e9 / ns.median : 0, "/s"));
+	if (*lane->why)
+		fprintf(out, "  %-8s %s\n", "", lane->why);
+}
+
+static void print_times(FILE *out, const struct times *t)
+{
+	const struct lane *a = &t->lane[LANE_INTERP], *b = &t->lane[LANE_JIT];
+	struct spread ratio;
+	unsigned int i;
+
+	fprintf(out, "time: ns per packet, %zu packets, %u rounds, " CLOCK_NAME "\n", t->distinct, t->rounds);
+	if (t->left_out)
+		fprintf(out, "  %" PRIu64 " packets more found no room\n", t->left_out);
+	fprintf(out, "  %-8s %9s %9s %9s   %9s\n", "", "median", "min", "max", "packets");
+	for (i = 0; i < LANES; i++)
+		print_lane(out, &t->lane[i]);
+	if (t->kernel_lane.name)
+		print_lane(out, &t->kernel_lane);
+	if (!a->measured || !b->measured)
+		return;
+	ratio = ratio_of(a, b);
+	fprintf(out, "  %s/%s %.2f (%.2f .. %.2f)\n", a->name, b->name, ratio.median, ratio.min, ratio.max);
+}
+
+static void json_real(struct json_out *j, const char *name, double value)
+{
+	char text[40];
+
+	snprintf(text, sizeof(text), "%.3f", value);
+	json_raw(j, name, text);
+}
+
+static void json_spread(struct json_out *j, const struct spread *spread)
+{
+	json_real(j, "median", spread->median);
+	json_real(j, "min", spread->min);
+	json_real(j, "max", spread->max);
+}
+
+static void json_lane(struct json_out *j, const struct lane *lane)
+{
+	struct spread ns;
+	unsigned int i;
+
+	if (!lane->measured && !*lane->why)
+		return;
+	json_open_flat(j, NULL, '{');
+	json_string(j, "name", lane->name);
+	if (lane->measured) {
+		ns = spread_of(lane->sample, lane->n);
+		json_spread(j, &ns);
+		json_real(j, "packets_per_second", ns.median > 0 ? 1e9 / ns.median : 0);
+		json_open(j, "samples", '[');
+		for (i = 0; i < lane->n; i++)
+			json_real(j, NULL, lane->sample[i]);
+		json_close(j, ']');
+	}
+	if (lane->empty > 0)
+		json_real(j, "empty", lane->empty);
+	if (*lane->why)
+		json_string(j, lane->measured ? "note" : "why", lane->why);
+	json_close(j, '}');
+}
+
+static void json_ratios(struct json_out *j, const struct times *t)
+{
+	const struct lane *a = &t->lane[LANE_INTERP], *b = &t->lane[LANE_JIT];
+	struct spread ratio;
+
+	json_open(j, "ratios", '[');
+	if (a->measured && b->measured) {
+		ratio = ratio_of(a, b);
+		json_open_flat(j, NULL, '{');
+		json_string(j, "name", "interp/jit");
+		json_spread(j, &ratio);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void json_times(struct json_out *j, const struct times *t)
+{
+	unsigned int i;
+
+	json_open(j, "time", '{');
+	json_string(j, "clock", CLOCK_NAME);
+	json_string(j, "unit", "ns/packet");
+	json_number(j, "packets", t->distinct);
+	json_number(j, "left_out", t->left_out);
+	json_number(j, "rounds", t->rounds);
+	json_open(j, "engines", '[');
+	for (i = 0; i < LANES; i++)
+		json_lane(j, &t->lane[i]);
+	json_lane(j, &t->kernel_lane);
+	json_close(j, ']');
+	json_ratios(j, t);
+	json_close(j, '}');
+}
+
+void replay_time_tell(const struct replay *r, FILE *out, struct json_out *j)
+{
+	if (!r->times)
+		return;
+	if (j)
+		json_times(j, r->times);
+	else if (r->times->n)
+		print_times(out, r->times);
+	else
+		fputs("time: no packet was run\n", out);
+}
