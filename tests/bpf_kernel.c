@@ -54,9 +54,6 @@ static const struct exception {
 	{ "syncookie_xdp", "bpf_xdp_ct_lookup", NULL },
 	{ "nf_xdp_ct_test", "CONFIG_HZ", NULL },
 	{ "check_syncookie_xdp", "bpf_skc_lookup_tcp", NULL },
-	/* helpers that are not there yet */
-	{ "xdp_handle_tcp_recv", "helper number 93", NULL },  /* spin_lock; xdp-trafficgen */
-	{ "xdp_redirect_send_tcp", "helper number 93", NULL },
 	/* egress_ifindex: the kernel has it in programs of devmap entries only, which it does not test-run */
 	{ "xdp_devmap_prog", NULL, "invalid bpf_context access off=20" },
 	{ "xdp_dummy_dm", NULL, "invalid bpf_context access off=20" },

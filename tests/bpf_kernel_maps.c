@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * bpf_kernel_maps.c: the same operations on a map of the kernel and on ours: definitions that are taken and refused,
- * random updates, deletions and look-ups, walks; inner maps that are put into maps of maps. Needs root; skipped where
- * bpf(2) is denied.
+ * random updates, deletions and look-ups, walks; values with spin locks; inner maps that are put into maps of maps.
+ * Needs root; skipped where bpf(2) is denied.
  */
 #include "bpf/map/test_map.h"
+
+#include "bpf/btf/test_common.h"
+#include "bpf/map/lock.h"
 #include "bpf/test_run.h"
 
 #include <linux/bpf.h>
@@ -267,6 +270,112 @@ static void operations(void **state)
 	free(p);
 }
 
+/* ---- spin locks ---- */
+
+struct locked_value {
+	uint32_t first, lock;
+	uint64_t second;
+	uint32_t third;
+};
+
+/** The BTF of an unsigned int and of the value. */
+static const struct build *locked_types(uint32_t *key, uint32_t *value)
+{
+	static struct build b;
+	uint32_t lock;
+
+	memset(&b, 0, sizeof(b));
+	*key = build_int(&b, "unsigned int", 4, 0);
+	lock = build_type(&b, "bpf_spin_lock", BTF_KIND_STRUCT, 1, 0, 4);
+	build_member(&b, "val", *key, 0);
+	*value = build_type(&b, "locked_value", BTF_KIND_STRUCT, 2, 0, sizeof(struct locked_value));
+	build_member(&b, "first", *key, 0);
+	build_member(&b, "lock", lock, 32);
+	build_end(&b);
+	return &b;
+}
+
+static int kernel_create_typed(const struct definition *d, const struct build *types, uint32_t key, uint32_t value)
+{
+	union bpf_attr attr;
+	int btf, fd;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.btf = (uint64_t)(uintptr_t)types->bytes;
+	attr.btf_size = (uint32_t)types->len;
+	btf = sys_bpf(BPF_BTF_LOAD, &attr);
+	assert_true(btf >= 0);
+	memset(&attr, 0, sizeof(attr));
+	attr.map_type = d->type;
+	attr.key_size = d->key;
+	attr.value_size = d->value;
+	attr.max_entries = d->max;
+	attr.map_flags = d->flags;
+	attr.btf_fd = (uint32_t)btf;
+	attr.btf_key_type_id = key;
+	attr.btf_value_type_id = value;
+	fd = sys_bpf(BPF_MAP_CREATE, &attr);
+	close(btf);
+	return fd;
+}
+
+static void same_locked_step(struct test_map *t, int fd, uint64_t *seed)
+{
+	uint8_t ours[32] = { 0 }, theirs[32] = { 0 }, value[32];
+	uint64_t flags = test_below(seed, 8);
+	uint32_t key = test_below(seed, 9), i;
+
+	for (i = 0; i < sizeof(value); i++)
+		value[i] = (uint8_t)test_random(seed);
+	if (test_below(seed, 4) == 0)
+		assert_int_equal(leat_bpf_map_delete(&t->map, &key), kernel_do(BPF_MAP_DELETE_ELEM, fd, &key, NULL, 0));
+	else
+		assert_int_equal(leat_bpf_map_update(&t->map, &key, value, flags),
+				 kernel_do(BPF_MAP_UPDATE_ELEM, fd, &key, value, flags));
+	assert_int_equal(leat_bpf_map_lookup(&t->map, &key, ours), kernel_do(BPF_MAP_LOOKUP_ELEM, fd, &key, theirs, 0));
+	assert_memory_equal(ours, theirs, t->map.value_size);
+	assert_int_equal(leat_bpf_map_lookup_locked(&t->map, &key, ours),
+			 kernel_do(BPF_MAP_LOOKUP_ELEM, fd, &key, theirs, BPF_F_LOCK));
+	assert_memory_equal(ours, theirs, t->map.value_size);
+}
+
+static void spin_locks(void **state)
+{
+	static const struct definition all[] = {
+		{ BPF_MAP_TYPE_ARRAY, 4, sizeof(struct locked_value), 6, 0 },
+		{ BPF_MAP_TYPE_HASH, 4, sizeof(struct locked_value), 6, 0 },
+		{ BPF_MAP_TYPE_HASH, 4, sizeof(struct locked_value), 100, NO_PREALLOC },
+		{ BPF_MAP_TYPE_LRU_HASH, 4, sizeof(struct locked_value), 100, 0 },
+		{ BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct locked_value), 6, 0 },
+		{ BPF_MAP_TYPE_HASH, 4, sizeof(struct locked_value), 6, BPF_F_RDONLY_PROG },
+	};
+	uint32_t key, value, round;
+	const struct build *types;
+	struct leat_btf *btf;
+	uint64_t seed = 17;
+	struct test_map t;
+	size_t i;
+	int fd;
+
+	(void)state;
+	cpus_or_skip();
+	types = locked_types(&key, &value);
+	assert_int_equal(leat_btf_create(types->bytes, types->len, NULL, &btf), 0);
+	for (i = 0; i < COUNT(all); i++) {
+		fd = kernel_create_typed(&all[i], types, key, value);
+		test_map_open(&t, 1, all[i].type, 4, all[i].value, all[i].max, all[i].flags);
+		t.map.btf_value = value;
+		leat_bpf_lock_find(&t.map, btf);
+		assert_int_equal(t.map.lock, fd < 0 ? 0 : 1 + offsetof(struct locked_value, lock));
+		for (round = 0; fd >= 0 && round < 5000; round++)
+			same_locked_step(&t, fd, &seed);
+		if (fd >= 0)
+			close(fd);
+		test_map_close(&t);
+	}
+	leat_btf_destroy(btf);
+}
+
 /* ---- maps of maps ---- */
 
 static const struct definition inner_maps[] = {
@@ -460,6 +569,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(definitions),
 		cmocka_unit_test(operations),
+		cmocka_unit_test(spin_locks),
 		cmocka_unit_test(outer_definitions),
 		cmocka_unit_test(inner_maps_that_fit),
 	};

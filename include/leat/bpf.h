@@ -197,6 +197,7 @@ struct leat_bpf_map_info {
 	bool internal;                    /* global data */
 	bool nested;                      /* it holds maps: leat_bpf_map_set_inner() */
 	uint32_t value_bytes;             /* bytes that lookup and update handle: value_size, or all CPUs' copies */
+	int32_t lock;                     /* where a value has its struct bpf_spin_lock; -1: nowhere */
 	uint32_t btf_key, btf_value;      /* type numbers for leat_bpf_map_format_*(); 0: unknown */
 };
 LEAT_API void leat_bpf_map_info(const struct leat_bpf_map *map, struct leat_bpf_map_info *info);
@@ -204,8 +205,14 @@ LEAT_API void leat_bpf_map_info(const struct leat_bpf_map *map, struct leat_bpf_
 /** Copies the value(s) of @key to @value (info.value_bytes). Returns 0 or -ENOENT; -EOPNOTSUPP for rings. *any*. */
 LEAT_API int leat_bpf_map_lookup(struct leat_bpf_map *map, const void *key, void *value);
 /**
- * Sets the value(s) of @key; @flags BPF_ANY, BPF_NOEXIST, BPF_EXIST. Returns 0, -E2BIG (full), -EEXIST, -ENOENT,
- * -EINVAL, -EPERM (frozen). *any*.
+ * The same with the value's spin lock taken, so that it is as a program left it. Returns 0, -ENOENT, -EBUSY (the lock
+ * stayed taken), -EINVAL (info.lock is -1). *any*.
+ */
+LEAT_API int leat_bpf_map_lookup_locked(struct leat_bpf_map *map, const void *key, void *value);
+/**
+ * Sets the value(s) of @key; @flags BPF_ANY, BPF_NOEXIST, BPF_EXIST, and BPF_F_LOCK: in place, with the value's spin
+ * lock taken. Locks themselves are never copied: they read as 0. Returns 0, -E2BIG (full), -EEXIST, -ENOENT, -EINVAL,
+ * -EBUSY (a lock stayed taken), -EPERM (frozen). *any*.
  */
 LEAT_API int leat_bpf_map_update(struct leat_bpf_map *map, const void *key, const void *value, uint64_t flags);
 /** Returns 0, -ENOENT, -EINVAL (an array). *any*. */

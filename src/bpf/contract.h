@@ -30,6 +30,9 @@
  * 1); memory that a helper is given costs 1 for each LEAT_BPF_FUEL_BYTES, a trace LEAT_BPF_FUEL_TRACE; at zero it
  * traps. Bounds: 8 frames, 33 tail calls (the 34th falls through), 2^23 iterations of bpf_loop.
  *
+ * Locks. A run holds one spin lock at most, and calls no helper while it does; nothing but the two helpers touches a
+ * lock's bytes. A trap gives the lock back.
+ *
  * Arithmetic is RFC 9669's: division by zero gives 0, modulo by zero leaves the destination, shifts are masked,
  * 32-bit results are zero-extended, the least number divided by -1 is itself.
  */
@@ -84,6 +87,7 @@ enum leat_bpf_trap_reason {
 	LEAT_BPF_TRAP_FUEL,
 	LEAT_BPF_TRAP_FRAMES, /* more than 8 calls deep */
 	LEAT_BPF_TRAP_HELPER, /* a helper was given memory outside its region */
+	LEAT_BPF_TRAP_LOCK,   /* a spin lock stayed taken: who holds it is not run */
 	LEAT_BPF_TRAP_REASONS
 };
 
@@ -118,6 +122,7 @@ struct leat_bpf_run {
 	bool trap_counted;
 	struct leat_bpf_record *record; /* ring buffer records reserved and not submitted yet */
 	const struct leat_bpf_lent *lent; /* by the helpers that are at work; the newest first */
+	uint32_t *lock;               /* the spin lock that is held; NULL: none */
 	uint8_t *stack;               /* LEAT_BPF_FRAMES_MAX frames; frame 0 first */
 	unsigned int frames;          /* in use */
 	const struct leat_bpf_op *counted; /* where instructions are counted: the last one; NULL: none yet */
@@ -151,7 +156,8 @@ enum leat_bpf_arg {
 	LEAT_BPF_ARG_SIZE_OR_ZERO,
 	LEAT_BPF_ARG_RECORD,       /* a reserved record, proven; is released */
 	LEAT_BPF_ARG_FUNC,         /* a callback */
-	LEAT_BPF_ARG_STACK_OR_NULL /* callback context */
+	LEAT_BPF_ARG_STACK_OR_NULL, /* callback context */
+	LEAT_BPF_ARG_LOCK          /* the spin lock of a map value, proven */
 };
 
 static inline bool leat_bpf_arg_is_memory(uint8_t arg)
@@ -197,8 +203,8 @@ struct leat_bpf_helper {
 	uint8_t flags;  /* LEAT_BPF_HELPER_* */
 };
 
-/** Discards the records that a run still holds: after a trap, and at its end. *worker*. */
-void leat_bpf_run_drop_records(struct leat_bpf_run *run);
+/** Discards the records and gives back the lock that a run still holds: after a trap, and at its end. *worker*. */
+void leat_bpf_run_release(struct leat_bpf_run *run);
 
 /** The row of a helper, or NULL. src/bpf/helpers.c has those that know no port. */
 const struct leat_bpf_helper *leat_bpf_helper_find(int32_t id);

@@ -13,7 +13,7 @@
 #include "base/opts.h"
 #include "bpf/btf/btf.h"
 #include "bpf/env.h"
-#include "bpf/map/mem.h"
+#include "bpf/map/lock.h"
 
 static const void *table(const struct leat_bpf_object *obj, const struct leat_image_table *t)
 {
@@ -97,6 +97,7 @@ static int make_maps(struct leat_bpf_object *obj)
 /* Makes an object of a checked image. */
 static int fill(struct leat_bpf_object *obj, struct leat_diag *diag)
 {
+	uint32_t i;
 	int err;
 
 	pthread_mutex_init(&obj->nested_lock, NULL);
@@ -105,6 +106,8 @@ static int fill(struct leat_bpf_object *obj, struct leat_diag *diag)
 		err = make_maps(obj);
 	if (!err && obj->head->btf.n)
 		err = leat_btf_create(table(obj, &obj->head->btf), obj->head->btf.n, diag, &obj->btf);
+	for (i = 0; !err && i < obj->n_maps; i++)
+		leat_bpf_lock_find(&obj->map[i], obj->btf);
 	return err;
 }
 

@@ -15,6 +15,7 @@ static const char *const reasons[LEAT_BPF_TRAP_REASONS] = {
 	[LEAT_BPF_TRAP_FUEL] = "out of fuel",
 	[LEAT_BPF_TRAP_FRAMES] = "more than 8 calls deep",
 	[LEAT_BPF_TRAP_HELPER] = "a helper was given memory outside its region",
+	[LEAT_BPF_TRAP_LOCK] = "a spin lock stayed taken",
 };
 
 const char *leat_bpf_prog_name(const struct leat_bpf_prog *prog)

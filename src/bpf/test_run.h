@@ -174,7 +174,7 @@ static inline uint64_t test_bpf_run(struct test_bpf *t, int number)
 		.stack = t->env->cpu[0].stack,
 	};
 	r0 = leat_bpf_engine_run(&t->last);
-	leat_bpf_run_drop_records(&t->last);
+	leat_bpf_run_release(&t->last);
 	return r0;
 }
 

@@ -104,6 +104,15 @@ static void make_tuple(struct numbers *n, uint8_t *key)
 	key[12] = packet_protocol(n);
 }
 
+/** As xdp-trafficgen has it. */
+static void make_ipv6_tuple(struct numbers *n, uint8_t *key)
+{
+	packet_ipv6(n, key);
+	packet_ipv6(n, key + 16);
+	put_be16(key + 32, packet_port(n));
+	put_be16(key + 34, packet_port(n));
+}
+
 static void make_service(struct numbers *n, uint8_t *key)
 {
 	packet_ipv4(n, key);
@@ -147,6 +156,8 @@ static void make_key(struct numbers *n, const struct leat_bpf_map_info *info, ui
 		packet_ipv6(n, key);
 	else if (info->key_size >= 13 && info->key_size <= 16)
 		make_tuple(n, key);
+	else if (info->key_size == 36)
+		make_ipv6_tuple(n, key);
 	else
 		numbers_fill(n, key, info->key_size);
 }
@@ -173,6 +184,18 @@ static void make_value(struct numbers *n, uint8_t *value, size_t len)
 	}
 }
 
+/** The flow that xdp-trafficgen sends is one that it knows, and is open: its key is all zero. */
+static void open_flow(const struct both_map *map, bool first, uint8_t *key, uint8_t *value)
+{
+	if (!strcmp(map->name, "state_map"))
+		memset(value, 0, map->info.value_size);
+	if (strcmp(map->name, "flow_state_map") != 0 || !first)
+		return;
+	memset(key, 0, map->info.key_size);
+	memset(value, 0, map->info.value_size);
+	value[32] = 2; /* flow_state; its window stays closed, for what is sent is noted with the time */
+}
+
 /* ---- filling ---- */
 
 static void set(const struct contents *c, struct both_map *map, const uint8_t *key, const uint8_t *value)
@@ -194,7 +217,7 @@ static void fill_generic(const struct contents *c, struct numbers *n, struct bot
 	bool array = is_array(&map->info);
 
 	if (!array)
-		count = count < 2 * FILL_MAX ? count / 2 : FILL_MAX;
+		count = count < 2 * FILL_MAX ? (count + 1) / 2 : FILL_MAX;
 	else if (count > MANY)
 		count = FILL_MAX;
 	for (i = 0; value && i < count; i++) {
@@ -207,6 +230,7 @@ static void fill_generic(const struct contents *c, struct numbers *n, struct bot
 		}
 		for (off = 0; off < len; off += part)
 			make_value(n, value + off, part);
+		open_flow(map, !i, key, value);
 		set(c, map, key, value);
 	}
 	free(value);

@@ -48,7 +48,7 @@ static int decode_call(const struct leat_bpf_helper *helper)
 		return LEAT_OP_TAIL_CALL;
 	for (i = 0; i < 5; i++)
 		if ((helper->arg[i] >= LEAT_BPF_ARG_CTX && helper->arg[i] <= LEAT_BPF_ARG_MEM_OUT) ||
-		    helper->arg[i] == LEAT_BPF_ARG_RECORD)
+		    helper->arg[i] == LEAT_BPF_ARG_RECORD || helper->arg[i] == LEAT_BPF_ARG_LOCK)
 			return LEAT_OP_CALL_MEM;
 	return LEAT_OP_CALL;
 }

@@ -21,8 +21,8 @@ static uint32_t run_on(struct leat_bpf_prog *prog, struct leat_xdp_buff *xdp, un
 
 	env->cpu[cpu].redirect = (struct leat_bpf_redirect){ .map = NULL };
 	verdict = leat_bpf_engine_run(&run);
-	if (leat_unlikely(run.record))
-		leat_bpf_run_drop_records(&run);
+	if (leat_unlikely(run.record || run.lock))
+		leat_bpf_run_release(&run);
 	return (uint32_t)verdict;
 }
 

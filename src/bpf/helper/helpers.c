@@ -98,6 +98,26 @@ HELPER(tail_call)
 	return error(-ENOENT);
 }
 
+/* ---- spin locks ---- */
+
+HELPER(spin_lock)
+{
+	uint32_t *lock = mem_of(a1);
+
+	if (leat_unlikely(leat_spin_lock(lock)))
+		run->trap = 1 + LEAT_BPF_TRAP_LOCK;
+	else
+		run->lock = lock;
+	return 0;
+}
+
+HELPER(spin_unlock)
+{
+	leat_spin_unlock(mem_of(a1));
+	run->lock = NULL;
+	return 0;
+}
+
 /* ---- time, numbers ---- */
 
 static uint64_t time_of(const struct leat_bpf_run *run, clockid_t clock)
@@ -325,10 +345,13 @@ static void end_record(struct leat_bpf_run *run, const void *data, bool discard)
 	}
 }
 
-void leat_bpf_run_drop_records(struct leat_bpf_run *run)
+void leat_bpf_run_release(struct leat_bpf_run *run)
 {
 	while (run->record)
 		end_record(run, run->record->data, true);
+	if (run->lock)
+		leat_spin_unlock(run->lock);
+	run->lock = NULL;
 }
 
 HELPER(ringbuf_submit)
@@ -382,6 +405,7 @@ HELPER(trace_printk)
 #define SIZE LEAT_BPF_ARG_SIZE
 #define SIZE_OR_ZERO LEAT_BPF_ARG_SIZE_OR_ZERO
 #define RECORD LEAT_BPF_ARG_RECORD
+#define LOCK LEAT_BPF_ARG_LOCK
 
 #define ROW(word, returns, f, ...)                                                                                     \
 	{                                                                                                              \
@@ -394,6 +418,8 @@ static const struct leat_bpf_helper own_helpers[] = {
 	ROW(map_lookup_elem, MAP_VALUE_OR_NULL, 0, MAP, KEY),
 	ROW(map_update_elem, NUMBER, 0, MAP, KEY, VALUE, ANY),
 	ROW(map_delete_elem, NUMBER, 0, MAP, KEY),
+	ROW(spin_lock, NUMBER, LEAT_BPF_HELPER_TRAPS, LOCK),
+	ROW(spin_unlock, NUMBER, 0, LOCK),
 	ROW(tail_call, NEVER, LEAT_BPF_HELPER_TAIL_CALL, CTX, MAP, ANY),
 	ROW(ktime_get_ns, NUMBER, 0, NONE),
 	ROW(ktime_get_boot_ns, NUMBER, 0, NONE),

@@ -376,10 +376,10 @@ static void ring_buffers(void **state)
 	call(&h, BPF_FUNC_ringbuf_submit, record[3], 0, 0, 0, 0); /* not held any more: nothing */
 	call(&h, BPF_FUNC_ringbuf_discard, record[0], 0, 0, 0, 0);
 	assert_int_equal(leat_bpf_ringbuf_size((void *)(uintptr_t)record[3]), 8);
-	leat_bpf_run_drop_records(&h.run);
+	leat_bpf_run_release(&h.run);
 	assert_null(h.run.record);
 	assert_true(call(&h, BPF_FUNC_ringbuf_reserve, map, 8, 0, 0, 0) != 0);
-	leat_bpf_run_drop_records(&h.run);
+	leat_bpf_run_release(&h.run);
 	test_map_close(&h.t);
 }
 

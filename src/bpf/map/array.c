@@ -9,8 +9,7 @@
  */
 #include "base/heap.h"
 #include "bpf/env.h"
-#include "bpf/map/map.h"
-#include "bpf/map/mem.h"
+#include "bpf/map/lock.h"
 
 #define PAGE UINT64_C(4096)
 #define FLAGS_PERCPU (uint32_t)(BPF_F_RDONLY | BPF_F_WRONLY | BPF_F_RDONLY_PROG | BPF_F_WRONLY_PROG)
@@ -116,7 +115,7 @@ static void *percpu_array_lookup(struct leat_bpf_map *map, const void *key, unsi
 	return leat_likely(index < map->max_entries) ? elem_at(map, index) + cpu * a->region : NULL;
 }
 
-/** The kernel's answers in the kernel's order. BPF_F_LOCK is known, but there are no locks in values. */
+/** The kernel's answers in the kernel's order. */
 static int update_check(const struct leat_bpf_map *map, const void *key, uint64_t flags)
 {
 	if ((flags & ~(uint64_t)BPF_F_LOCK) > BPF_EXIST)
@@ -125,7 +124,7 @@ static int update_check(const struct leat_bpf_map *map, const void *key, uint64_
 		return -E2BIG;
 	if (flags & BPF_NOEXIST)
 		return -EEXIST;
-	return flags & BPF_F_LOCK ? -EINVAL : 0;
+	return leat_bpf_lock_flags_ok(map, flags) ? 0 : -EINVAL;
 }
 
 static int array_update(struct leat_bpf_map *map, const void *key, const void *value, uint64_t flags, unsigned int cpu)
@@ -133,9 +132,12 @@ static int array_update(struct leat_bpf_map *map, const void *key, const void *v
 	int err = update_check(map, key, flags);
 
 	(void)cpu;
-	if (!err)
-		leat_words_write(elem_at(map, index_of(key)), value, map->value_size);
-	return err;
+	if (err)
+		return err;
+	if (flags & BPF_F_LOCK)
+		return leat_bpf_lock_write(map, elem_at(map, index_of(key)), value);
+	leat_value_write(map, elem_at(map, index_of(key)), value);
+	return 0;
 }
 
 static int percpu_array_update(struct leat_bpf_map *map, const void *key, const void *value, uint64_t flags,

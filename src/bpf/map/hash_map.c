@@ -3,11 +3,13 @@
  * hash_map.c: HASH, PERCPU_HASH, LRU_HASH and LRU_PERCPU_HASH: lookups, updates and deletions over the table of hash.h.
  *
  * An update of a key that is there replaces the element in HASH and LRU_HASH, so that who holds the old value keeps
- * it, and writes in place in PERCPU_HASH; both as in the kernel. LRU_HASH makes room by taking an element out.
+ * it, and writes in place in PERCPU_HASH and with BPF_F_LOCK; all as in the kernel. LRU_HASH makes room by taking an
+ * element out.
  */
 #include "base/heap.h"
 #include "bpf/env.h"
 #include "bpf/map/hash.h"
+#include "bpf/map/lock.h"
 
 #define FLAGS_HASH                                                                                                     \
 	(uint32_t)(BPF_F_NO_PREALLOC | BPF_F_NUMA_NODE | BPF_F_ZERO_SEED | BPF_F_RDONLY | BPF_F_WRONLY |               \
@@ -18,6 +20,7 @@ struct put {
 	const void *value; /* of one CPU, or of all */
 	unsigned int who;  /* CPU; the number of CPUs for control */
 	bool all;          /* values of all CPUs */
+	bool locked;       /* in place, with the value's lock taken, if the key is there */
 };
 
 static bool is_lru(const struct leat_bpf_map *map)
@@ -174,6 +177,11 @@ static void *lru_percpu_lookup(struct leat_bpf_map *map, const void *key, unsign
 	return percpu_value(map, idx, cpu);
 }
 
+static inline uint8_t *value_at(const struct leat_hash *h, uint32_t idx)
+{
+	return (uint8_t *)leat_elem_at(&h->elems, idx) + h->value_off;
+}
+
 static void *hash_each(struct leat_bpf_map *map, struct leat_bpf_cursor *at, void *key, unsigned int cpu)
 {
 	const struct leat_hash *h = map->priv;
@@ -181,7 +189,7 @@ static void *hash_each(struct leat_bpf_map *map, struct leat_bpf_cursor *at, voi
 
 	if (!idx)
 		return NULL;
-	return h->values ? percpu_value(map, idx, cpu) : (uint8_t *)leat_elem_at(&h->elems, idx) + h->value_off;
+	return h->values ? percpu_value(map, idx, cpu) : value_at(h, idx);
 }
 
 /* ---- control's look-up: not under the epoch ---- */
@@ -192,7 +200,7 @@ static void copy_values(const struct leat_bpf_map *map, uint32_t idx, void *valu
 	unsigned int cpu;
 
 	if (!h->values)
-		leat_words_read(values, (uint8_t *)leat_elem_at(&h->elems, idx) + h->value_off, map->value_size);
+		leat_value_read(map, values, value_at(h, idx));
 	for (cpu = 0; h->values && cpu < map->cpus; cpu++)
 		leat_words_read((uint8_t *)values + (size_t)cpu * map->value_stride, percpu_value(map, idx, cpu),
 				map->value_stride);
@@ -253,6 +261,23 @@ static int read_once(struct leat_bpf_map *map, const void *key, uint64_t hash, v
 	return -1;
 }
 
+/** With the lock of the chain taken, so that the element stays what it is. */
+static int hash_read_locked(struct leat_bpf_map *map, const void *key, void *value)
+{
+	struct leat_hash *h = map->priv;
+	uint64_t hash = leat_hash_key(h->seed, key, h->key_size);
+	struct leat_hash_slot slot, room;
+	int err = -ENOENT;
+
+	if (leat_spin_lock(&leat_hash_first(h, hash)->lock))
+		return -EBUSY;
+	slot = leat_hash_locate(h, key, hash, &room);
+	if (slot.bucket)
+		err = leat_bpf_lock_read(map, value, value_at(h, slot.idx));
+	leat_spin_unlock(&leat_hash_first(h, hash)->lock);
+	return err;
+}
+
 static int hash_read(struct leat_bpf_map *map, const void *key, void *values)
 {
 	const struct leat_hash *h = map->priv;
@@ -273,7 +298,7 @@ static void put_values(const struct leat_bpf_map *map, uint32_t idx, const struc
 	unsigned int cpu;
 
 	if (!h->values) {
-		leat_words_write((uint8_t *)leat_elem_at(&h->elems, idx) + h->value_off, value, map->value_size);
+		leat_value_write(map, value_at(h, idx), value);
 		return;
 	}
 	for (cpu = 0; cpu < map->cpus; cpu++) {
@@ -328,6 +353,8 @@ static int replace(struct leat_bpf_map *map, struct leat_hash_slot *slot, const 
 		put_values(map, slot->idx, put, false);
 		return 0;
 	}
+	if (put->locked)
+		return leat_bpf_lock_write(map, value_at(h, slot->idx), put->value);
 	idx = make_elem(map, key, put);
 	if (!idx)
 		return -ENOMEM;
@@ -397,8 +424,9 @@ static int update(struct leat_bpf_map *map, const void *key, const struct put *p
 	bool counted = false;
 	int err;
 
-	if (flags > BPF_EXIST)
+	if ((flags & ~(uint64_t)BPF_F_LOCK) > BPF_EXIST || !leat_bpf_lock_flags_ok(map, flags))
 		return -EINVAL;
+	flags &= ~(uint64_t)BPF_F_LOCK;
 	for (;;) {
 		err = update_once(map, key, put, flags, &counted);
 		if (err == -E2BIG && h->lru) {
@@ -418,14 +446,16 @@ static int update(struct leat_bpf_map *map, const void *key, const struct put *p
 
 static int hash_update(struct leat_bpf_map *map, const void *key, const void *value, uint64_t flags, unsigned int cpu)
 {
-	const struct put put = { .value = value, .who = cpu };
+	const struct put put = { .value = value, .who = cpu, .locked = flags & BPF_F_LOCK };
 
 	return update(map, key, &put, flags);
 }
 
 static int hash_write(struct leat_bpf_map *map, const void *key, const void *values, uint64_t flags)
 {
-	const struct put put = { .value = values, .who = map->env->cpus, .all = true };
+	const struct put put = {
+		.value = values, .who = map->env->cpus, .all = true, .locked = flags & BPF_F_LOCK
+	};
 
 	return update(map, key, &put, flags);
 }
@@ -481,8 +511,8 @@ static bool percpu_hash_contains(const struct leat_bpf_map *map, uint64_t addr, 
 	{                                                                                                              \
 		.type = number, .name = text, .flags = more_flags, .check = hash_check, .create = hash_create,         \
 		.destroy = hash_destroy, .lookup = lookup_fn, .update = hash_update, .delete_elem = hash_delete,       \
-		.each = hash_each,                                                                                     \
-		.read = hash_read, .write = hash_write, .next_key = hash_next_key, .contains = contains_fn,            \
+		.each = hash_each, .read = hash_read, .read_locked = hash_read_locked, .write = hash_write,            \
+		.next_key = hash_next_key, .contains = contains_fn,                                                    \
 	}
 
 const struct leat_bpf_map_type leat_bpf_hash =

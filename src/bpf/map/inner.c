@@ -96,6 +96,7 @@ static int make_like(struct leat_bpf_map *map, const struct leat_bpf_map *templa
 	map->map_flags = template->map_flags;
 	map->btf_key = template->btf_key;
 	map->btf_value = template->btf_value;
+	map->lock = template->lock;
 	map->lost = 0;
 	snprintf(map->name, sizeof(map->name), "%s", name);
 	return leat_bpf_map_fits(template, map) ? leat_bpf_map_create(map, NULL) : -EINVAL;

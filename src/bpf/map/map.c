@@ -10,7 +10,7 @@
 #include <pthread.h>
 
 #include "bpf/env.h"
-#include "bpf/map/mem.h"
+#include "bpf/map/lock.h"
 
 #define REGISTERED_MAX 16u
 
@@ -113,6 +113,7 @@ void leat_bpf_map_info(const struct leat_bpf_map *map, struct leat_bpf_map_info 
 		.internal = map->internal,
 		.nested = map->type->flags & LEAT_BPF_MAP_NESTED,
 		.value_bytes = per_cpu(map) ? map->cpus * map->value_stride : map->value_size,
+		.lock = (int32_t)map->lock - 1,
 		.btf_key = map->btf_key,
 		.btf_value = map->btf_value,
 	};
@@ -129,15 +130,27 @@ int leat_bpf_map_lookup(struct leat_bpf_map *map, const void *key, void *value)
 	found = map->type->lookup(map, key, 0);
 	if (!found)
 		return -ENOENT;
-	leat_words_read(value, found, map->value_size);
+	leat_value_read(map, value, found);
 	return 0;
+}
+
+int leat_bpf_map_lookup_locked(struct leat_bpf_map *map, const void *key, void *value)
+{
+	void *found;
+
+	if (!map->lock)
+		return -EINVAL;
+	if (map->type->read_locked)
+		return map->type->read_locked(map, key, value);
+	found = map->type->lookup(map, key, 0);
+	return found ? leat_bpf_lock_read(map, value, found) : -ENOENT;
 }
 
 int leat_bpf_map_update(struct leat_bpf_map *map, const void *key, const void *value, uint64_t flags)
 {
 	if (map->frozen)
 		return -EPERM;
-	if (flags & BPF_F_LOCK) /* no value of ours has a lock; bpf(2) says so before the map looks */
+	if (!leat_bpf_lock_flags_ok(map, flags)) /* bpf(2) says so before the map looks */
 		return -EINVAL;
 	if (map->type->write)
 		return map->type->write(map, key, value, flags);

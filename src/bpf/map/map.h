@@ -31,6 +31,7 @@ struct leat_bpf_map {
 	bool internal;
 	bool made;                       /* load, or a control thread, made it; not so maps that nothing needs (atomic) */
 	uint32_t btf_key, btf_value;
+	uint32_t lock;                   /* where a value has its spin lock, plus 1; 0: nowhere (lock.h) */
 	/* maps of maps (nested.c) */
 	struct leat_bpf_map *inner;      /* of a map of maps: the template of what it holds */
 	bool template;                   /* it only says what inner maps look like, and is never made */
@@ -80,6 +81,8 @@ struct leat_bpf_map_type {
 	void *(*each)(struct leat_bpf_map *map, struct leat_bpf_cursor *at, void *key, unsigned int cpu);
 	/** Control side: all CPUs' values. NULL where the program side serves (not per CPU). */
 	int (*read)(struct leat_bpf_map *map, const void *key, void *values);
+	/** The value as it is with its lock taken. NULL where the program side serves, or there are no locks. */
+	int (*read_locked)(struct leat_bpf_map *map, const void *key, void *value);
 	int (*write)(struct leat_bpf_map *map, const void *key, const void *values, uint64_t flags);
 	int (*next_key)(struct leat_bpf_map *map, const void *key, void *next);
 	/** As next_key, but may leave out elements whose memory was never touched. NULL: next_key serves. */

@@ -12,7 +12,7 @@
 #include "base/heap.h"
 
 #define SPINS 200
-#define YIELDS 100000
+unsigned int leat_spin_yields = 100000;
 
 /* Bits of /proc/PID/pagemap. mincore(2) will not do: it says of a page in swap that it is not there. */
 #define PAGE_PRESENT (UINT64_C(1) << 63)
@@ -105,7 +105,7 @@ int leat_spin_lock_slow(uint32_t *lock)
 			return 0;
 		pause_cpu();
 	}
-	for (i = 0; i < YIELDS; i++) {
+	for (i = 0; i < leat_spin_yields; i++) {
 		if (try_once(lock))
 			return 0;
 		sched_yield();

@@ -143,6 +143,8 @@ static inline uint64_t leat_stride_div(const struct leat_stride *s, uint64_t off
 /* ---- short locks ---- */
 
 LEAT_COLD int leat_spin_lock_slow(uint32_t *lock);
+/** How often it makes way before it gives up; for tests. */
+extern unsigned int leat_spin_yields;
 
 /**
  * Takes a lock that is held for some hundred nanoseconds. Spins for a bounded time, then makes way for whoever holds

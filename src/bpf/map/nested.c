@@ -32,7 +32,7 @@ bool leat_bpf_map_fits(const struct leat_bpf_map *template, const struct leat_bp
 
 	return map->type == template->type && map->key_size == template->key_size &&
 	       map->value_size == template->value_size && map->map_flags == template->map_flags &&
-	       (any_size || map->max_entries == template->max_entries);
+	       map->lock == template->lock && (any_size || map->max_entries == template->max_entries);
 }
 
 /* ---- definition ---- */

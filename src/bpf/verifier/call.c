@@ -19,6 +19,7 @@ struct call {
 	int map;           /* number of the map argument, or -1 */
 	uint32_t release;  /* id of the record that is released, or 0 */
 	unsigned int func; /* register of the callback, or 0 */
+	unsigned int lock; /* register of the spin lock, or 0 */
 	uint32_t size;     /* of a record to be reserved, when it is known, or 0 */
 };
 
@@ -150,6 +151,9 @@ static int arg_mem(struct leat_verifier *v, unsigned int number, struct call *ca
 		return leat_verify_refuse(v, v->state->pc, 1u << number, "a key that a callback was given cannot be changed");
 	if (out && reg->kind == LEAT_KIND_VALUE && (map->frozen || (map->map_flags & BPF_F_RDONLY_PROG)))
 		return leat_verify_refuse(v, v->state->pc, 1u << number, "map %s is read-only", map->name);
+	if (leat_verify_touches_lock(v, reg, 0, most(v, number, call)))
+		return leat_verify_refuse(v, v->state->pc, 1u << number, "the spin lock of map %s may be in there",
+					  map->name);
 	if (reg->known && (reg->kind == LEAT_KIND_STACK || reg->kind == LEAT_KIND_VALUE)) {
 		room = reg->kind == LEAT_KIND_STACK ? -reg->value : (int64_t)map->value_size - reg->value;
 		if (room < 0 || size > (uint64_t)room ||
@@ -214,6 +218,25 @@ static int arg_func(struct leat_verifier *v, unsigned int number, struct call *c
 	return 0;
 }
 
+static int arg_lock(struct leat_verifier *v, unsigned int number, struct call *call)
+{
+	const struct leat_vreg *reg = &leat_vframe(v)->reg[number];
+	const struct leat_bpf_map *map = &v->prog->obj->map[reg->map];
+
+	if (reg->kind != LEAT_KIND_VALUE)
+		return wrong_kind(v, number, "the spin lock in a map value");
+	if (!map->lock)
+		return leat_verify_refuse(v, v->state->pc, 1u << number,
+					  "the values of map %s have no spin lock: by BTF one struct bpf_spin_lock, not "
+					  "within another struct, in an array or a hash", map->name);
+	if (!reg->known || reg->value != (int64_t)map->lock - 1)
+		return leat_verify_refuse(v, v->state->pc, 1u << number,
+					  "argument %u must be the spin lock of map %s, at +%u of its value", number,
+					  map->name, map->lock - 1);
+	call->lock = number;
+	return 0;
+}
+
 static int arg_stack_or_null(struct leat_verifier *v, unsigned int number, struct call *call)
 {
 	const struct leat_vreg *reg = &leat_vframe(v)->reg[number];
@@ -249,6 +272,7 @@ static arg_fn *const check_arg[] = {
 	[LEAT_BPF_ARG_RECORD] = arg_record,
 	[LEAT_BPF_ARG_FUNC] = arg_func,
 	[LEAT_BPF_ARG_STACK_OR_NULL] = arg_stack_or_null,
+	[LEAT_BPF_ARG_LOCK] = arg_lock,
 };
 
 static int check_args(struct leat_verifier *v, struct call *call)
@@ -458,6 +482,35 @@ static uint32_t record_size(struct leat_verifier *v)
 	return size->known && size->value > 0 && size->value <= UINT32_MAX ? (uint32_t)size->value : 0;
 }
 
+/** One lock at a time, given back by what it is in. */
+static int take_or_give_lock(struct leat_verifier *v, const struct call *call)
+{
+	const struct leat_vreg *reg = &leat_vframe(v)->reg[call->lock];
+	struct leat_vstate *state = v->state;
+	uint32_t lock = reg->map + 1u;
+
+	if (call->helper->id == BPF_FUNC_spin_lock) {
+		state->lock = lock;
+		state->lock_id = reg->id;
+		return 0;
+	}
+	if (!state->lock)
+		return leat_verify_refuse(v, state->pc, 1u << call->lock, "no spin lock is held");
+	if (state->lock != lock || state->lock_id != reg->id)
+		return leat_verify_refuse(v, state->pc, 1u << call->lock, "it is another value's spin lock that is held");
+	state->lock = state->lock_id = 0;
+	return 0;
+}
+
+static int check_held(struct leat_verifier *v, int32_t helper)
+{
+	if (!v->state->lock || helper == BPF_FUNC_spin_unlock)
+		return 0;
+	return leat_verify_refuse(v, v->state->pc, 0,
+				  helper == BPF_FUNC_spin_lock ? "a spin lock is held already" :
+				  "a spin lock is held: no helper but spin_unlock may be called");
+}
+
 static int call_helper(struct leat_verifier *v)
 {
 	struct call call = { .helper = leat_bpf_helper_find(leat_vinsn(v)->imm), .map = -1 };
@@ -465,7 +518,11 @@ static int call_helper(struct leat_verifier *v)
 
 	if (!call.helper)
 		return refuse_unknown(v);
-	err = check_args(v, &call);
+	err = check_held(v, call.helper->id);
+	if (!err)
+		err = check_args(v, &call);
+	if (!err && call.lock)
+		err = take_or_give_lock(v, &call);
 	if (!err && call.helper->ret == LEAT_BPF_RET_RECORD_OR_NULL)
 		call.size = record_size(v);
 	if (!err && call.helper->ret == LEAT_BPF_RET_NEVER && v->state->n_refs)
@@ -517,6 +574,8 @@ static void lose_frame(struct leat_vreg *reg, void *arg)
 static int leave_program(struct leat_verifier *v, bool *ended)
 {
 	*ended = true;
+	if (v->state->lock)
+		return leat_verify_refuse(v, v->state->pc, 0, "the program ends with a spin lock that it holds");
 	if (v->state->n_refs)
 		return leat_verify_refuse(v, v->state->pc, 0,
 					  "the program ends with a ring buffer record that is neither submitted nor "
@@ -539,6 +598,8 @@ int leat_verify_exit(struct leat_verifier *v, uint32_t *next, bool *ended)
 	if (frame->callback && frame->n_refs != state->n_refs)
 		return leat_verify_refuse(v, state->pc, 0,
 					  "a callback must release what it reserves, and nothing else");
+	if (frame->callback && state->lock)
+		return leat_verify_refuse(v, state->pc, 0, "a callback must give back the spin lock that it takes");
 	state->n_frames--;
 	leat_verify_each(state, lose_frame, &number);
 	*next = frame->call;

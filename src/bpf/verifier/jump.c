@@ -52,6 +52,7 @@ static int decide(const struct bpf_insn *insn, const struct leat_vreg *a, const 
 }
 
 struct null_check {
+	const struct leat_bpf_map *maps;
 	uint32_t id;
 	bool null;
 };
@@ -68,7 +69,8 @@ static void apply_null_check(struct leat_vreg *reg, void *arg)
 		reg->kind = LEAT_KIND_RECORD;
 	} else {
 		reg->kind = reg->kind == LEAT_KIND_MAP_OR_NULL ? LEAT_KIND_MAP : LEAT_KIND_VALUE;
-		reg->id = 0;
+		/* whose lock is whose */
+		reg->id = reg->kind == LEAT_KIND_VALUE && check->maps[reg->map].lock ? reg->id : 0;
 	}
 }
 
@@ -88,7 +90,7 @@ static void drop_ref(struct leat_vstate *state, uint32_t id)
 static void learn_null(struct leat_verifier *v, unsigned int number, bool null)
 {
 	struct leat_vreg *reg = &leat_vframe(v)->reg[number];
-	struct null_check check = { .id = reg->id, .null = null };
+	struct null_check check = { .maps = v->prog->obj->map, .id = reg->id, .null = null };
 	bool record = reg->kind == LEAT_KIND_RECORD_OR_NULL;
 
 	if (!leat_vmaybe_null(reg))

@@ -224,6 +224,17 @@ bool leat_verify_inside(struct leat_verifier *v, const struct leat_vreg *reg, in
 	return low >= 0 && high <= room;
 }
 
+bool leat_verify_touches_lock(const struct leat_verifier *v, const struct leat_vreg *reg, int64_t off, uint64_t size)
+{
+	int64_t lock = (int64_t)v->prog->obj->map[reg->map].lock - 1, first = reg->value + off;
+
+	if (reg->kind != LEAT_KIND_VALUE || lock < 0 || !size)
+		return false;
+	if (reg->range.smin < -REACH || reg->range.smax > REACH || size > REACH)
+		return true;
+	return first + reg->range.smin < lock + 4 && first + reg->range.smax + (int64_t)size > lock;
+}
+
 static int check_stack(struct leat_verifier *v, unsigned int number, const struct leat_vreg *reg, int64_t off,
 		       uint32_t size)
 {
@@ -246,6 +257,10 @@ static int check_value(struct leat_verifier *v, unsigned int number, const struc
 	const struct leat_bpf_map *map = &v->prog->obj->map[reg->map];
 	int64_t pos = reg->value + off;
 
+	if (leat_verify_touches_lock(v, reg, off, size))
+		return leat_verify_refuse(v, v->state->pc, 1u << number,
+					  "the spin lock of map %s (4 bytes at +%u) may be in there: it is for "
+					  "spin_lock and spin_unlock alone", map->name, map->lock - 1);
 	if (write && (map->frozen || (map->map_flags & BPF_F_RDONLY_PROG)))
 		return leat_verify_refuse(v, v->state->pc, 1u << number, "map %s is read-only", map->name);
 	if (!write && (map->map_flags & BPF_F_WRONLY_PROG))

@@ -182,10 +182,13 @@ static struct leat_vseen *picture(struct leat_verifier *v)
 	}
 	for (i = 0; i < seen->n_refs; i++)
 		seen->ref[i] = rename_id(&names, v->state->ref[i]);
+	seen->lock = v->state->lock;
+	seen->lock_id = rename_id(&names, v->state->lock_id);
 	return seen;
 }
 
-/** Copies of numbers may come and go within a shape: what is told apart by id is what may be null, and records. */
+/** Copies of numbers may come and go within a shape: what is told apart by id is what may be null, records, and
+ * values with locks. */
 static bool same_kind(const struct leat_vreg *a, const struct leat_vreg *b)
 {
 	return a->kind == b->kind && a->frame == b->frame && a->map == b->map &&
@@ -216,7 +219,7 @@ static bool reg_covers(const struct leat_vreg *old, const struct leat_vreg *new)
 static bool same_place(const struct leat_vseen *a, const struct leat_vseen *b)
 {
 	return a->n_frames == b->n_frames && a->n_refs == b->n_refs && !memcmp(a->call, b->call, sizeof(a->call)) &&
-	       !memcmp(a->ref, b->ref, sizeof(a->ref));
+	       !memcmp(a->ref, b->ref, sizeof(a->ref)) && a->lock == b->lock && a->lock_id == b->lock_id;
 }
 
 /** Whether what is there of the packet in @a is there in @b. */

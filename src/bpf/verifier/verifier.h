@@ -57,7 +57,7 @@ struct leat_vreg {
 	uint8_t map;   /* MAP, VALUE, KEY: number; of inner maps the template's */
 	bool known : 1;   /* value is all there is to know */
 	bool exposed : 1; /* a slot: a write to a place unknown may have gone here since (memory.c) */
-	uint32_t id;   /* ..._OR_NULL, NUMBER: copies of one result; RECORD: which */
+	uint32_t id;   /* ..._OR_NULL, NUMBER: copies of one result; RECORD, VALUE with a lock: which */
 	uint32_t base; /* PACKET, META: whose unknown part; 0: there is none */
 	uint32_t room; /* PACKET, META: bytes after the unknown part that are there for certain; RECORD: its size */
 	int64_t value; /* NUMBER that is known: itself; pointers: distance; FUNC: its instruction */
@@ -78,6 +78,8 @@ struct leat_vstate {
 	uint32_t pc;
 	uint32_t n_frames;
 	uint32_t n_refs;
+	uint32_t lock;    /* number of the map whose value's lock is held, plus 1; 0: none is */
+	uint32_t lock_id; /* id of that value; 0 in a map of one value that was not looked up */
 	uint32_t room[2]; /* bytes of packet, of metadata that are there for certain */
 	uint32_t ref[LEAT_BPF_RECORDS_MAX];            /* ids of reserved records */
 	struct leat_vframe frame[LEAT_BPF_FRAMES_MAX]; /* n_frames of them */
@@ -87,6 +89,7 @@ struct leat_vstate {
 struct leat_vseen {
 	struct leat_vseen *next;
 	uint32_t n_frames, n_refs, n_regs;
+	uint32_t lock, lock_id;
 	uint32_t room[2];
 	uint32_t call[LEAT_BPF_FRAMES_MAX];
 	uint32_t ref[LEAT_BPF_RECORDS_MAX];
@@ -280,6 +283,8 @@ int leat_verify_memory(struct leat_verifier *v, int op);
 void leat_verify_settle(struct leat_verifier *v);
 /** Whether [off, off + size) of what @reg points to is there for certain. */
 bool leat_verify_inside(struct leat_verifier *v, const struct leat_vreg *reg, int64_t off, uint64_t size);
+/** Whether they, or some of them, may be the lock of a map's value. */
+bool leat_verify_touches_lock(const struct leat_verifier *v, const struct leat_vreg *reg, int64_t off, uint64_t size);
 /** Notes that this instruction writes @size bytes (0: unknown) from @off of @reg on. */
 void leat_verify_write(struct leat_verifier *v, const struct leat_vreg *reg, int64_t off, uint64_t size);
 /** Notes that the frame which @reg points into is used from @off of it on. */
