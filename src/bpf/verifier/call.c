@@ -50,6 +50,11 @@ static bool can_walk(const struct leat_bpf_map_type *type)
 	return type->each != NULL;
 }
 
+static bool is_per_cpu(const struct leat_bpf_map_type *type)
+{
+	return type->flags & LEAT_BPF_MAP_PER_CPU;
+}
+
 static bool is_prog_array(const struct leat_bpf_map_type *type)
 {
 	return type->type == BPF_MAP_TYPE_PROG_ARRAY;
@@ -70,7 +75,7 @@ static const struct {
 	bool (*fits)(const struct leat_bpf_map_type *type);
 } map_rule[] = {
 	{ BPF_FUNC_map_lookup_elem, can_lookup },      { BPF_FUNC_map_update_elem, can_update },
-	{ BPF_FUNC_map_delete_elem, can_delete },      { BPF_FUNC_map_lookup_percpu_elem, can_lookup },
+	{ BPF_FUNC_map_delete_elem, can_delete },      { BPF_FUNC_map_lookup_percpu_elem, is_per_cpu },
 	{ BPF_FUNC_redirect_map, can_redirect },       { BPF_FUNC_tail_call, is_prog_array },
 	{ BPF_FUNC_perf_event_output, is_perf_array }, { BPF_FUNC_ringbuf_output, is_ringbuf },
 	{ BPF_FUNC_ringbuf_reserve, is_ringbuf },      { BPF_FUNC_ringbuf_query, is_ringbuf },
@@ -441,6 +446,8 @@ static void give_arguments(struct leat_verifier *v, const struct call *call, str
 	frame->reg[BPF_REG_1] = (struct leat_vreg){ .kind = LEAT_KIND_MAP, .map = map, .known = true };
 	frame->reg[BPF_REG_2] = (struct leat_vreg){ .kind = LEAT_KIND_KEY, .map = map, .known = true, .frame = number };
 	frame->reg[BPF_REG_3] = (struct leat_vreg){ .kind = LEAT_KIND_VALUE, .map = map, .known = true };
+	if (v->prog->obj->map[map].lock) /* another one than all others */
+		frame->reg[BPF_REG_3].id = ++v->next_id;
 	frame->reg[BPF_REG_4] = *arg;
 }
 

@@ -64,6 +64,20 @@ static const struct sample taken[] = {
 	    EXIT, TAKE(R6, AT), MOV64X(R1, R7), MOV64K(R2, 0), HELPER(BPF_FUNC_ringbuf_submit), END),
 };
 
+/* A callback at instruction 9 of what for_each_map_elem gives it, r3 the value. */
+#define EACH(map)                                                                                                      \
+	LDMAP(R1, map), LDFUNC(R2, 6), MOV64K(R3, 0), MOV64K(R4, 0), HELPER(BPF_FUNC_for_each_map_elem), END
+
+static const struct sample callbacks[] = {
+	GOOD("taken and given back", EACH(LOCKED), MOV64X(R6, R3), TAKE(R6, AT), ST(BPF_W, R6, 0, 1), GIVE(R6, AT),
+	     MOV64K(R0, 0), EXIT),
+	BAD("kept", 14, "must give back the spin lock", EACH(LOCKED), MOV64X(R6, R3), TAKE(R6, AT), MOV64K(R0, 0), EXIT),
+	BAD("another element's given back", 24, "another value's", EACH(LOCKED), MOV64X(R6, R3), FIND(LOCKED, R7),
+	    TAKE(R6, AT), GIVE(R7, AT), MOV64K(R0, 0), EXIT),
+	BAD("walked while one is held", 18, "no helper but", FIND(LOCKED, R6), TAKE(R6, AT), EACH(LOCKED),
+	    MOV64K(R0, 0), EXIT),
+};
+
 static const struct sample places[] = {
 	BAD("of a map without", 11, "values of map map0 have no spin lock", FIND(PLAIN, R6), TAKE(R6, 0), END),
 	BAD("beside the lock", 11, "must be the spin lock of map map1, at +8", FIND(LOCKED, R6), TAKE(R6, 0), END),
@@ -123,6 +137,7 @@ static void add_maps(struct test_bpf *t)
 }
 
 CHECK(taken)
+CHECK(callbacks)
 CHECK(places)
 CHECK(bytes)
 
@@ -130,6 +145,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(check_taken),
+		cmocka_unit_test(check_callbacks),
 		cmocka_unit_test(check_places),
 		cmocka_unit_test(check_bytes),
 	};
