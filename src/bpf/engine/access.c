@@ -196,9 +196,8 @@ bool leat_bpf_helper_args_ok(const struct leat_bpf_run *run, const struct leat_b
 			if (!record_is_held(run, args[i]))
 				return false;
 		} else if (kind == LEAT_BPF_ARG_LOCK) {
-			any.region = LEAT_BPF_REGION_MAP;
-			LEAT_PROVEN(leat_bpf_access_ok(run, &any, args[i], sizeof(uint32_t), true));
-			if (!leat_bpf_access_ok(run, &any, args[i], sizeof(uint32_t), true) || args[i] % sizeof(uint32_t))
+			LEAT_PROVEN(in_map(run, &any, args[i], sizeof(uint32_t), true));
+			if (!in_map(run, &any, args[i], sizeof(uint32_t), true) || args[i] % sizeof(uint32_t))
 				return false;
 		} else if (leat_bpf_arg_is_memory(kind)) {
 			bytes = bytes_of(helper, args, i, map);
