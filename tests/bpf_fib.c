@@ -352,6 +352,89 @@ static void run_round(struct test *t, unsigned int round, const char *what)
 	       (unsigned long long)stats.refused);
 }
 
+/* ---- several next hops ---- */
+
+/** Whom the answer names: port and next hop. */
+static bool is_hop(const struct leat_fib_lookup *params, int family, unsigned int hop)
+{
+	char name[IF_NAMESIZE], text[64];
+	uint8_t via[16];
+
+	snprintf(name, sizeof(name), "leat%u", hop);
+	snprintf(text, sizeof(text), family == AF_INET ? "10.%u.0.3" : "2001:db8:%u::3", hop);
+	return params->ifindex == if_nametoindex(name) && inet_pton(family, text, via) == 1 &&
+	       !memcmp(params->dst, via, family == AF_INET ? 4 : 16);
+}
+
+/** The kernel spreads flows by a secret: one of the hops it must be, and each must come. */
+static void ask_hops(struct test *t, int family, const char *dst)
+{
+	unsigned int i, hop, side, seen[2][6] = { { 0 } };
+	struct query q, answer[2];
+	bool good = true;
+	char text[128];
+
+	for (i = 0; good && i < 300; i++) {
+		memset(&q, 0, sizeof(q));
+		q.len = 64;
+		q.flags = LEAT_FIB_LOOKUP_SKIP_NEIGH | LEAT_FIB_LOOKUP_DIRECT;
+		q.params.family = (uint8_t)family;
+		q.params.ifindex = t->world.ifindex;
+		inet_pton(family, dst, q.params.dst);
+		numbers_fill(&t->n, q.params.src + (family == AF_INET ? 0 : 8), 4);
+		good = ask_both(t, &q, &answer[0], &answer[1]);
+		for (side = 0; good && side < 2; side++) {
+			for (hop = 0; hop < 3 && !is_hop(&answer[side].params, family, hop); hop++)
+				;
+			good = !answer[side].result && hop < 3;
+			seen[side][hop]++;
+		}
+	}
+	for (hop = 0; hop < 3; hop++)
+		good &= seen[0][hop] && seen[1][hop];
+	snprintf(text, sizeof(text), "to %s by three hops: kernel %u, %u, %u times, leat %u, %u, %u", dst, seen[0][0],
+		 seen[0][1], seen[0][2], seen[1][0], seen[1][1], seen[1][2]);
+	result(t, good, text);
+}
+
+static void run_hops(struct test *t)
+{
+	run_script("ip route add 33.0.0.0/8 nexthop via 10.0.0.3 dev leat0 onlink weight 1 "
+		   "nexthop via 10.1.0.3 dev leat1 onlink weight 2 nexthop via 10.2.0.3 dev leat2 onlink weight 3\n"
+		   "for i in 0 1 2; do ip -6 route append 3333::/16 via 2001:db8:$i::3 dev leat$i onlink; done\n");
+	if (!followed(t, 100))
+		result(t, false, "the mirror follows");
+	ask_hops(t, AF_INET, "33.1.2.3");
+	ask_hops(t, AF_INET6, "3333::1");
+}
+
+/* ---- notifications that are lost ---- */
+
+static void draw_many(struct test *t, FILE *f)
+{
+	static unsigned int n;
+
+	fprintf(f, "route add 44.%u.%u.0/24 via 10.%u.0.3\n", n / 256, n % 256, numbers_below(&t->n, 3));
+	n++;
+}
+
+/** While this thread is not quiescent the mirror waits for it, and the kernel's queue overflows. */
+static void run_lost(struct test *t)
+{
+	struct leat_fib_mirror_stats before, stats;
+
+	both_world_quiescent();
+	leat_fib_mirror_stats(t->world.mirror, &before);
+	run_script("ip address add 10.4.0.99/16 dev leat4");
+	sleep_ms(100);
+	batch(t, draw_many, 25000);
+	run_round(t, 101, "many routes were added while the mirror waited");
+	leat_fib_mirror_stats(t->world.mirror, &stats);
+	result(t, stats.lost > before.lost, "notifications were lost");
+}
+
+/* ---- the whole ---- */
+
 static void run(struct test *t)
 {
 	bool all = true;
@@ -375,6 +458,8 @@ static void run(struct test *t)
 		run_script(disturb_script);
 		run_round(t, 4 * i + 2, "interfaces, addresses and settings changed");
 	}
+	run_hops(t);
+	run_lost(t);
 	for (i = 0; i < 10; i++)
 		all &= i == LEAT_FIB_RET_UNSUPP_LWT || t->seen[i];
 	result(t, all, "every answer has come");

@@ -9,7 +9,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,37 +22,51 @@ static unsigned int bits_of(uint8_t family)
 	return family == AF_INET6 ? 128 : 32;
 }
 
+/** The first @n characters as an address; returns its family, or 0. */
+static uint8_t read_address(const char *text, size_t n, uint8_t address[16])
+{
+	char own[INET6_ADDRSTRLEN];
+	uint8_t family;
+
+	if (n >= sizeof(own))
+		return 0;
+	memcpy(own, text, n);
+	own[n] = '\0';
+	family = strchr(own, ':') ? AF_INET6 : AF_INET;
+	memset(address, 0, 16);
+	return inet_pton(family, own, address) == 1 ? family : 0;
+}
+
+/** A whole number up to @most. */
+static bool read_length(const char *text, unsigned int most, uint8_t *len)
+{
+	unsigned long number;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	number = strtoul(text, &end, 10);
+	*len = (uint8_t)number;
+	return !*end && number <= most;
+}
+
 /**
- * Reads "ADDRESS" or, with @len, "ADDRESS/LENGTH". Returns false with a sentence at the current place, and @family 0.
- * @what stands for it in the sentence.
+ * Reads "ADDRESS" or, with @len, "ADDRESS/LENGTH". Returns false with a sentence at the current place; @what stands for
+ * it in the sentence.
  */
 static bool parse_address(const struct leat_check *c, const char *text, const char *what, uint8_t *family,
 			  uint8_t address[16], uint8_t *len)
 {
 	const char *slash = len ? strchr(text, '/') : NULL;
-	size_t n = slash ? (size_t)(slash - text) : strlen(text);
-	unsigned long bits = ULONG_MAX;
-	char own[INET6_ADDRSTRLEN], *end = own;
+	uint8_t bits;
 
-	*family = 0;
-	if (n < sizeof(own)) {
-		memcpy(own, text, n);
-		own[n] = '\0';
-		*family = strchr(own, ':') ? AF_INET6 : AF_INET;
-		memset(address, 0, 16);
-		if (inet_pton(*family, own, address) != 1)
-			*family = 0;
-	}
-	if (*family && slash && slash[1] >= '0' && slash[1] <= '9')
-		bits = strtoul(slash + 1, &end, 10);
-	else if (*family && !slash)
-		bits = bits_of(*family);
-	if (*family && bits <= bits_of(*family) && (!slash || !*end)) {
+	*family = read_address(text, slash ? (size_t)(slash - text) : strlen(text), address);
+	bits = (uint8_t)bits_of(*family);
+	if (*family && (!slash || read_length(slash + 1, bits, &bits))) {
 		if (len)
-			*len = (uint8_t)bits;
+			*len = bits;
 		return true;
 	}
-	*family = 0;
 	leat_diag_add(c->diag, "'%.50s' is not %s", text, what);
 	return false;
 }
@@ -430,7 +443,7 @@ static void add_neighbour(const struct leat_check *c, const struct leat_yaml_nod
 	for (i = 0; i < fib->n_neighbours; i++) {
 		other = &fib->neighbours[i].neighbour;
 		if (other->port != neighbour->port || other->family != neighbour->family ||
-		    memcmp(other->address, neighbour->address, sizeof(other->address)))
+		    memcmp(other->address, neighbour->address, sizeof(other->address)) != 0)
 			continue;
 		leat_check_at(c, node->pos, "fib.neighbours", NULL, NULL);
 		leat_diag_add(c->diag, "line %u has the same neighbour", fib->neighbours[i].pos.line);

@@ -35,7 +35,7 @@ static int set_port(const struct leat_config_fib_port *port, struct leat_net *ne
 		.addresses = port->addresses,
 	};
 
-	if (memcmp(port->mac, none, sizeof(none)))
+	if (memcmp(port->mac, none, sizeof(none)) != 0)
 		memcpy(own.mac, port->mac, sizeof(own.mac));
 	return leat_fib_port_set(fib, &own);
 }

@@ -424,21 +424,24 @@ static void destroy(struct leat_fib_mirror *m)
 	leat_heap_free(m);
 }
 
+/** The ports, and behind them their names. */
 static int copy_ports(struct leat_fib_mirror *m, const struct leat_fib_mirror_opts *opts)
 {
-	size_t len = opts->n_ports * sizeof(m->ports[0]), names = 0;
+	size_t len = opts->n_ports * sizeof(m->ports[0]), size = 0;
 	unsigned int i;
 	char *name;
 
 	for (i = 0; i < opts->n_ports; i++)
-		names += strlen(opts->ports[i].ifname) + 1;
-	m->ports = leat_heap_zalloc(len + names + 1);
+		size += strlen(opts->ports[i].ifname) + 1;
+	m->ports = leat_heap_zalloc(len + size + 1);
 	if (!m->ports)
 		return -ENOMEM;
-	for (i = 0, name = (char *)m->ports + len; i < opts->n_ports; i++, name += strlen(name) + 1) {
-		m->ports[i] = (struct leat_fib_mirror_port){ strcpy(name, opts->ports[i].ifname), opts->ports[i].port };
+	for (i = 0, name = (char *)m->ports + len; i < opts->n_ports; i++, name += size) {
 		if (!opts->ports[i].port || opts->ports[i].port >= LEAT_PORTS_MAX)
 			return -EINVAL;
+		size = strlen(opts->ports[i].ifname) + 1;
+		memcpy(name, opts->ports[i].ifname, size);
+		m->ports[i] = (struct leat_fib_mirror_port){ name, opts->ports[i].port };
 	}
 	m->links.ports = m->ports;
 	m->links.n_ports = opts->n_ports;
@@ -460,7 +463,7 @@ static int make(struct leat_fib *fib, const struct leat_fib_mirror_opts *opts, s
 	if (!err && opts->netns && strlen(opts->netns) >= sizeof(m->netns))
 		err = -ENAMETOOLONG;
 	if (!err && opts->netns)
-		strcpy(m->netns, opts->netns);
+		memcpy(m->netns, opts->netns, strlen(opts->netns) + 1);
 	m->hops = leat_heap_zalloc(LEAT_FIB_HOPS_MAX * sizeof(m->hops[0]));
 	m->buffer = leat_heap_zalloc(BUFFER_SIZE);
 	if (!err && (!m->hops || !m->buffer))
