@@ -32,7 +32,11 @@ static const char everything[] =
 	"  gen: [to-a]\n"
 	"  b: [back]\n"
 	"bridges:\n"
-	"  br0: [a, c, out]\n";
+	"  br0: [a, c, out]\n"
+	"fib:\n"
+	"  ports: {a: {addresses: [10.0.0.1/24, 'fd00::1/64']}, c: ~}\n"
+	"  routes: [{to: default, via: 10.0.0.2}, {to: default, via: 'fd00::2'}]\n"
+	"  neighbours: [{address: 10.0.0.2, port: a, mac: '02:00:00:00:00:02'}]\n";
 
 /** Polls until the datapath has nothing more to do. */
 static void poll_until_quiet(struct leat_net *net)
