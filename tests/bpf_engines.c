@@ -6,6 +6,7 @@
  *
  * usage: test-bpf_engines OBJECT...
  *	LEAT_TEST_PACKETS=N	packets for each program (300)
+ *	LEAT_TEST_COUNTED=yes	the interpreter counts what runs, and of each jump every run went one way or trapped
  */
 #include <leat/bpf.h>
 #include <leat/xdp_prog.h>
@@ -27,6 +28,7 @@ static struct {
 	struct leat_bpf_object *obj[SIDES];
 	unsigned int cases, failed, runs;
 	const char *object, *program;
+	bool counted;
 } t;
 
 static void result(bool ok, const char *what)
@@ -44,6 +46,7 @@ static bool load(const char *path, int side, struct leat_diag *diag)
 		.replay = true,
 		.seed = 1,
 		.engine = side == JIT ? LEAT_BPF_ENGINE_JIT : LEAT_BPF_ENGINE_INTERP,
+		.coverage = side == INTERP && t.counted,
 	};
 	const struct leat_bpf_object_opts object_opts = { .size = sizeof(object_opts), .loader = getenv("LEAT_LOAD") };
 
@@ -207,6 +210,37 @@ static bool same_traps(unsigned int idx)
 	}
 }
 
+static uint64_t traps_at(const struct leat_bpf_prog *prog, unsigned int insn)
+{
+	struct leat_bpf_trap trap;
+	uint64_t n = 0;
+	unsigned int i;
+
+	for (i = 0; leat_bpf_prog_trap(prog, i, &trap); i++)
+		n += trap.insn == insn ? trap.count : 0;
+	return n;
+}
+
+/** Whether the counts of a program that ran @packets times fit each other. */
+static bool sound_counts(unsigned int idx, unsigned int packets)
+{
+	const struct leat_bpf_prog *prog = leat_bpf_object_prog_get(t.obj[INTERP], idx);
+	struct leat_bpf_cover cover;
+	unsigned int i;
+
+	for (i = 0; leat_bpf_prog_cover(prog, i, &cover); i += cover.slots) {
+		if (!t.counted && cover.hits)
+			return false;
+		if (t.counted && !i && cover.hits < packets)
+			return false;
+		if (cover.jump && cover.hits != cover.taken + cover.fell + traps_at(prog, i))
+			return false;
+		if (!cover.reachable && cover.hits)
+			return false;
+	}
+	return true;
+}
+
 static void check_program(unsigned int idx, unsigned int packets)
 {
 	static struct outcome out[SIDES];
@@ -231,6 +265,7 @@ static void check_program(unsigned int idx, unsigned int packets)
 		}
 	}
 	result(same_traps(idx) && each_map(NULL), "verdicts, packets, traps and maps");
+	result(sound_counts(idx, packets), "counts");
 }
 
 /** An object that does not load on either side is no matter of this test. */
@@ -262,10 +297,11 @@ static void check_object(const char *path, unsigned int packets)
 
 int main(int argc, char **argv)
 {
-	const char *text = getenv("LEAT_TEST_PACKETS");
+	const char *text = getenv("LEAT_TEST_PACKETS"), *counted = getenv("LEAT_TEST_COUNTED");
 	unsigned int packets = text ? (unsigned int)strtoul(text, NULL, 10) : 300;
 	int i;
 
+	t.counted = counted && *counted;
 	leat_xdp_bpf_init();
 	if (argc < 2) {
 		printf("1..0 # SKIP there are no objects\n");
