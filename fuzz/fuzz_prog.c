@@ -22,7 +22,8 @@
 #define ROOM 2048u
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { ARRAY, ONE, HASH, PROGS, RING, RODATA, LRU, TRIE };
+enum { ARRAY, ONE, HASH, PROGS, RING, RODATA, LRU, TRIE, LIKE, OUTER, HASH_LIKE, HASH_OUTER, LOCKED };
+#define LOCK 8 /* where a value of LOCKED has it */
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 
@@ -43,6 +44,36 @@ static const struct bpf_insn tail[] = {
 	MOV64K(R0, 2),  EXIT,
 };
 
+/** Maps of maps with an inner map each, and a value with a lock. */
+static void begin_nested(struct test_bpf *t)
+{
+	static const uint32_t zero, value[4];
+	struct leat_bpf_map *inner = NULL;
+
+	must(test_bpf_template(t, BPF_MAP_TYPE_ARRAY, 4, 16, 2, 0) == LIKE);
+	must(test_bpf_outer(t, BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 2, LIKE) == OUTER);
+	must(test_bpf_template(t, BPF_MAP_TYPE_HASH, 4, 16, 2, 0) == HASH_LIKE);
+	must(test_bpf_outer(t, BPF_MAP_TYPE_HASH_OF_MAPS, 4, 2, HASH_LIKE) == HASH_OUTER);
+	must(test_bpf_map(t, BPF_MAP_TYPE_HASH, 4, 16, 4, 0) == LOCKED);
+	t->map[LOCKED].lock = LOCK + 1;
+	must(!leat_bpf_map_update(&t->map[LOCKED], &zero, value, BPF_ANY));
+	test_bpf_more_maps(t);
+	must(!leat_bpf_map_make_inner(&t->map[OUTER], "inner", 0, &inner));
+	must(!leat_bpf_map_set_inner(&t->map[OUTER], &zero, inner, BPF_ANY));
+	must(!leat_bpf_map_make_inner(&t->map[HASH_OUTER], "inner", 0, &inner));
+	must(!leat_bpf_map_set_inner(&t->map[HASH_OUTER], &zero, inner, BPF_ANY));
+}
+
+/** No lock is held when nothing runs, whatever was done to the element. */
+static void check_locks(struct test_bpf *t)
+{
+	uint32_t key = 0;
+	const uint8_t *value = t->map[LOCKED].type->lookup(&t->map[LOCKED], &key, 0);
+
+	must(!t->last.lock);
+	must(!value || !memcmp(value + LOCK, &key, sizeof(key)));
+}
+
 static void begin(struct test_bpf *t)
 {
 	static const uint32_t zero, data[4] = { 1, 0, 7, 0x1000 };
@@ -58,6 +89,7 @@ static void begin(struct test_bpf *t)
 	must(test_bpf_map(t, BPF_MAP_TYPE_LPM_TRIE, 8, 16, 4, BPF_F_NO_PREALLOC) == TRIE);
 	must(!leat_bpf_map_update(&t->map[RODATA], &zero, data, BPF_ANY));
 	t->map[RODATA].frozen = true;
+	begin_nested(t);
 	must(!test_bpf_prog(t, tail, COUNT(tail)));
 	must(!leat_bpf_prog_array_set(&t->map[PROGS], 0, &t->prog[0]));
 }
@@ -165,6 +197,7 @@ static void run_both(struct test_bpf *t, int prog, uint32_t packet, bool repeata
 	last = t->last;
 	exchange(t, &first, true, packet);
 	must(!t->last.record && !t->last.frames);
+	check_locks(t);
 	exchange(t, &before, false, packet);
 	memcpy(where, t->prog[prog].trap, counts);
 	memset(t->prog[prog].trap, 0, counts);
@@ -173,6 +206,7 @@ static void run_both(struct test_bpf *t, int prog, uint32_t packet, bool repeata
 	compile(t, prog, false);
 	exchange(t, &second, true, packet);
 	must(!t->last.record && !t->last.frames);
+	check_locks(t);
 	if (!repeatable)
 		return;
 	must(t->last.trap == last.trap && t->last.fuel == last.fuel && t->last.tail_calls == last.tail_calls);
@@ -239,6 +273,14 @@ static const struct {
 	struct bpf_insn insn[12];
 } piece[] = {
 	{ 6, { ST(BPF_W, R10, -4, 0), MOV64X(R2, R10), ADD64K(R2, -4), LDMAP(R1, HASH), HELPER(1) } },
+	{ 6, { ST(BPF_W, R10, -4, 0), MOV64X(R2, R10), ADD64K(R2, -4), LDMAP(R1, OUTER), HELPER(1) } },
+	{ 6, { ST(BPF_W, R10, -4, 0), MOV64X(R2, R10), ADD64K(R2, -4), LDMAP(R1, HASH_OUTER), HELPER(1) } },
+	{ 4, { MOV64X(R1, R0), MOV64X(R2, R10), ADD64K(R2, -4), HELPER(1) } },
+	{ 8,
+	  { ST(BPF_W, R10, -4, 0), MOV64X(R2, R10), ADD64K(R2, -4), LDMAP(R1, LOCKED), HELPER(1),
+	    JMP64K(BPF_JNE, R0, 0, 1), EXIT } },
+	{ 4, { MOV64X(R7, R0), MOV64X(R1, R0), ADD64K(R1, LOCK), HELPER(BPF_FUNC_spin_lock) } },
+	{ 3, { MOV64X(R1, R7), ADD64K(R1, LOCK), HELPER(BPF_FUNC_spin_unlock) } },
 	{ 6, { ST(BPF_DW, R10, -8, 24), MOV64X(R2, R10), ADD64K(R2, -8), LDMAP(R1, TRIE), HELPER(1) } },
 	{ 8,
 	  { MOV64X(R2, R10), ADD64K(R2, -4), MOV64X(R3, R10), ADD64K(R3, -16), LDMAP(R1, LRU), MOV64K(R4, 0),
