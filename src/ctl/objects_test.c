@@ -133,6 +133,38 @@ static void maps_are_filled_and_ports_may_be_named(void **state)
 	leat_datapath_destroy(dp);
 }
 
+#define NESTED "../../tests/bpf/progs/nested.v3.bpf.o"
+
+static void inner_maps_are_named_or_made(void **state)
+{
+	struct leat_bpf_map *small, *outer, *made;
+	struct leat_bpf_object *obj;
+	uint32_t one = 1, three = 3;
+	struct leat_datapath *dp;
+	uint64_t value[3] = { 0 };
+
+	NEEDS_OBJECTS();
+	dp = load_good("ports: { gen: { type: pktgen, count: 10 } }\n"
+		       "programs:\n"
+		       "  count:\n"
+		       "    object: " NESTED "\n"
+		       "    prog: count\n"
+		       "    maps:\n"
+		       "      counters: { 1: new:7, 3: small }\n"
+		       "      counters[1]: { 6: '[5, 6]' }\n"
+		       "attach: { gen: count }\n");
+	obj = leat_datapath_object(dp, 0);
+	small = leat_bpf_object_map_find(obj, "small");
+	outer = leat_bpf_object_map_find(obj, "counters");
+	made = leat_bpf_object_map_find(obj, "counters[1]");
+	assert_ptr_equal(leat_bpf_map_get_inner(outer, &three), small);
+	assert_ptr_equal(leat_bpf_map_get_inner(outer, &one), made);
+	one = 6;
+	assert_int_equal(leat_bpf_map_lookup(made, &one, value), 0);
+	assert_true(value[0] == 5 && value[1] == 6);
+	leat_datapath_destroy(dp);
+}
+
 /** Packets that count_proto has counted for UDP, over all CPUs. */
 static uint64_t counted(struct leat_bpf_object *obj)
 {
@@ -238,7 +270,7 @@ static void mistakes_have_their_line(void **state)
 	       "there is no port 'nobody'");
 	expect(PORTS "  p: { object: redirect.bpf.o, maps: { to: { 1: a } } }\n", 3, "programs.p.maps",
 	       "does not take the element");
-	expect(PORTS "  p: { object: ../../tests/bpf/progs/nested.v3.bpf.o, prog: balance, maps: { services: { 1: x } } }\n", 3,
+	expect(PORTS "  p: { object: " NESTED ", prog: balance, maps: { services: { 1: x } } }\n", 3,
 	       "programs.p.maps", "holds maps, and there is no map 'x'");
 	expect(PORTS "  p: { object: redirect.bpf.o, entries: { to: 0 } }\n", 3, "programs.p.entries", "must be 1..");
 	expect(PORTS "  p: { object: redirect.bpf.o, entries: { two: 5 } }\n", 3, "programs.p.entries",
@@ -277,6 +309,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(variables_are_set),
 		cmocka_unit_test(maps_are_filled_and_ports_may_be_named),
+		cmocka_unit_test(inner_maps_are_named_or_made),
 		cmocka_unit_test(programs_of_one_file_share_its_maps),
 		cmocka_unit_test(an_instance_has_maps_of_its_own),
 		cmocka_unit_test(a_chain_mixes_objects_and_built_ins),
