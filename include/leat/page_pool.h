@@ -319,10 +319,12 @@ static inline struct leat_run leat_page_pool_alloc_pages(struct leat_page_pool *
  */
 static inline struct leat_run leat_page_pool_alloc_frag(struct leat_page_pool *pool, uint32_t *size)
 {
-	uint32_t granules = LEAT_GRANULES(*size);
-	struct leat_run run = leat_page_pool_alloc(pool, granules);
+	uint32_t granules = LEAT_GRANULES(*size), left;
+	struct leat_run run;
 
-	uint32_t left = leat_page_pool_left(pool);
+	LEAT_ASSERT(*size - 1 < LEAT_PAGE_POOL_ALLOC_MAX); /* 0 and what goes round would be a run of nothing */
+	run = leat_page_pool_alloc(pool, granules);
+	left = leat_page_pool_left(pool);
 
 	if (leat_unlikely(left < granules) && !leat_run_is_none(run)) {
 		run.bits += (uint64_t)left << LEAT_ADDR_BITS;
@@ -357,6 +359,7 @@ static inline struct leat_run leat_page_pool_trim(struct leat_page_pool *pool, s
 {
 	if (leat_unlikely(!leat_page_pool_is_newest(pool, run)))
 		return run;
+	LEAT_ASSERT(granules - 1 < leat_run_granules(run)); /* what is behind it may be somebody's */
 	leat_page_pool_move(pool, leat_run_addr(run) + ((uint64_t)granules << LEAT_GRANULE_SHIFT));
 	return leat_run_make(leat_run_addr(run), granules);
 }

@@ -752,9 +752,28 @@ static void alloc_too_much(void *arg)
 	leat_page_pool_alloc(bug_pool, LEAT_BLOCK_GRANULES + 1);
 }
 
-static void a_double_put_is_caught(void **state)
+static void alloc_bytes(void *arg)
 {
+	leat_page_pool_alloc_frag(bug_pool, arg);
+}
+
+static void trim_to_nothing(void *arg)
+{
+	(void)arg;
+	leat_page_pool_trim(bug_pool, leat_page_pool_alloc(bug_pool, 3), 0);
+}
+
+static void trim_to_more(void *arg)
+{
+	(void)arg;
+	leat_page_pool_trim(bug_pool, leat_page_pool_alloc(bug_pool, 3), 4);
+}
+
+static void mistakes_are_caught(void **state)
+{
+	uint32_t sizes[] = { 0, LEAT_PAGE_POOL_ALLOC_MAX + 1, UINT32_MAX }; /* the last one plus a granule is small */
 	struct test_mem mem;
+	unsigned int i;
 
 	(void)state;
 	test_mem_open(&mem, EXTENT);
@@ -765,6 +784,10 @@ static void a_double_put_is_caught(void **state)
 	assert_bug(put_twice_after_sharing, NULL);
 	assert_bug(put_twice_as_a_stranger, NULL);
 	assert_bug(alloc_too_much, NULL);
+	for (i = 0; i < COUNT(sizes); i++)
+		assert_bug(alloc_bytes, &sizes[i]);
+	assert_bug(trim_to_nothing, NULL);
+	assert_bug(trim_to_more, NULL);
 	test_pool_end(bug_pool);
 	test_mem_close(&mem);
 }
@@ -786,7 +809,7 @@ int main(void)
 		cmocka_unit_test(a_pool_survives_a_system_without_memory),
 		cmocka_unit_test(pool_options_are_checked),
 		cmocka_unit_test(a_destroyed_pool_is_seen_until_the_last_put),
-		cmocka_unit_test(a_double_put_is_caught),
+		cmocka_unit_test(mistakes_are_caught),
 	};
 
 	return cmocka_run_group_tests_name("page_pool", tests, NULL, NULL);
