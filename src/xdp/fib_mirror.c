@@ -7,6 +7,7 @@
  * (leat_fib_begin(), leat_fib_commit()). From then on
  *
  *   a route or a neighbour comes or goes     is applied by itself
+ *   what is known is said once more          nothing is done
  *   anything else changes                    all is read anew, for the kernel does not say which routes went with an
  *                                            address or an interface; so are routes that replace others, that have
  *                                            several next hops, or whose place among others is not said
@@ -254,10 +255,17 @@ static int neighbour_went(struct leat_fib_mirror *m, const struct nlmsghdr *mess
 	return err ? err : taken(m, leat_fib_neighbour_delete(m->fib, &neighbour));
 }
 
+/** A bridge speaks of one of its ports. */
+static bool is_bridges(const struct nlmsghdr *message)
+{
+	const struct ifinfomsg *link = mnl_nlmsg_get_payload(message);
+
+	return message->nlmsg_len >= MNL_NLMSG_HDRLEN + sizeof(*link) && link->ifi_family != AF_UNSPEC;
+}
+
 /** Applies it, or says by -EAGAIN that all must be read anew. */
 static int apply(struct leat_fib_mirror *m, const struct nlmsghdr *message)
 {
-	const struct ifinfomsg *link = mnl_nlmsg_get_payload(message);
 
 	switch (message->nlmsg_type) {
 	case RTM_NEWROUTE:
@@ -269,10 +277,12 @@ static int apply(struct leat_fib_mirror *m, const struct nlmsghdr *message)
 	case RTM_DELNEIGH:
 		return neighbour_went(m, message);
 	case RTM_NEWLINK:
-	case RTM_DELLINK: /* those of bridges about their ports are none of ours */
-		return message->nlmsg_len >= MNL_NLMSG_HDRLEN + sizeof(*link) && link->ifi_family == AF_UNSPEC ? -EAGAIN
-													       : 1;
-	default: /* addresses, settings */
+		return is_bridges(message) || leat_fib_knows_link(&m->links, message) ? 1 : -EAGAIN;
+	case RTM_DELLINK:
+		return is_bridges(message) ? 1 : -EAGAIN;
+	case RTM_NEWADDR: /* lifetimes of addresses are renewed all the time */
+		return leat_fib_knows_address(&m->links, message) ? 1 : -EAGAIN;
+	default: /* addresses that go, settings */
 		return -EAGAIN;
 	}
 }

@@ -181,37 +181,69 @@ static void read_families(const struct attrs *attrs, struct leat_fib_port *port)
 	port->mtu6 = element(&conf, IFLA_INET6_CONF, DEVCONF_MTU6);
 }
 
-int leat_fib_read_link(struct leat_fib_links *links, const struct nlmsghdr *message)
+/** The name of an interface, cut to what a name can be. */
+static void read_name(const struct attrs *attrs, char name[IF_NAMESIZE])
+{
+	const struct nlattr *attr = attrs->at[IFLA_IFNAME];
+	size_t len = attr ? mnl_attr_get_payload_len(attr) : 0;
+
+	memset(name, 0, IF_NAMESIZE);
+	if (attr)
+		memcpy(name, mnl_attr_get_payload(attr), len < IF_NAMESIZE ? len : IF_NAMESIZE - 1);
+}
+
+static int parse_link(const struct leat_fib_links *links, const struct nlmsghdr *message, struct leat_fib_link *link)
 {
 	const struct ifinfomsg *info = mnl_nlmsg_get_payload(message);
-	struct leat_fib_link *link;
+	char name[IF_NAMESIZE];
 	struct attrs attrs;
-	char name[IF_NAMESIZE] = "";
-	const void *bytes;
+	const void *mac;
 
 	if (!message_attrs(message, sizeof(*info), &attrs) || info->ifi_index <= 0)
 		return -EBADMSG;
-	if (info->ifi_family != AF_UNSPEC || leat_fib_links_find(links, (uint32_t)info->ifi_index))
+	if (info->ifi_family != AF_UNSPEC)
 		return 1;
-	if (grow((void **)&links->link, links->n, sizeof(*links->link)))
-		return -ENOMEM;
-	link = &links->link[links->n++];
 	memset(link, 0, sizeof(*link));
 	link->ifindex = (uint32_t)info->ifi_index;
-	if (attrs.at[IFLA_IFNAME])
-		memcpy(name, mnl_attr_get_payload(attrs.at[IFLA_IFNAME]),
-		       strnlen(mnl_attr_get_payload(attrs.at[IFLA_IFNAME]),
-			       mnl_attr_get_payload_len(attrs.at[IFLA_IFNAME]) < sizeof(name) ?
-				       mnl_attr_get_payload_len(attrs.at[IFLA_IFNAME]) : sizeof(name) - 1));
+	link->flags = info->ifi_flags;
+	read_name(&attrs, name);
 	link->port.port = port_by_name(links, link->ifindex, name);
 	link->port.mtu = number(&attrs, IFLA_MTU, 0);
-	bytes = bytes_of(&attrs, IFLA_ADDRESS, sizeof(link->port.mac));
-	if (bytes)
-		memcpy(link->port.mac, bytes, sizeof(link->port.mac));
+	mac = bytes_of(&attrs, IFLA_ADDRESS, sizeof(link->port.mac));
+	if (mac)
+		memcpy(link->port.mac, mac, sizeof(link->port.mac));
 	if (info->ifi_flags & (IFF_LOOPBACK | IFF_POINTOPOINT))
 		link->port.flags |= LEAT_FIB_ONE_NEIGHBOUR;
 	read_families(&attrs, &link->port);
 	return 0;
+}
+
+int leat_fib_read_link(struct leat_fib_links *links, const struct nlmsghdr *message)
+{
+	struct leat_fib_link link;
+	int err = parse_link(links, message, &link);
+
+	if (err)
+		return err;
+	if (leat_fib_links_find(links, link.ifindex))
+		return 1;
+	if (grow((void **)&links->link, links->n, sizeof(*links->link)))
+		return -ENOMEM;
+	links->link[links->n++] = link;
+	return 0;
+}
+
+bool leat_fib_knows_link(const struct leat_fib_links *links, const struct nlmsghdr *message)
+{
+	const struct leat_fib_link *known;
+	struct leat_fib_link link;
+
+	if (parse_link(links, message, &link))
+		return false;
+	known = leat_fib_links_find(links, link.ifindex);
+	return known && known->flags == link.flags && known->port.port == link.port.port &&
+	       known->port.flags == link.port.flags && known->port.mtu == link.port.mtu &&
+	       known->port.mtu6 == link.port.mtu6 && !memcmp(known->port.mac, link.port.mac, sizeof(link.port.mac));
 }
 
 /* ---- addresses ---- */
@@ -232,26 +264,38 @@ static uint8_t address_flags(uint32_t flags, uint8_t family)
 	return own;
 }
 
-int leat_fib_read_address(struct leat_fib_links *links, const struct nlmsghdr *message)
+/** The address, and the interface that it is of. */
+static int parse_address(const struct leat_fib_links *links, const struct nlmsghdr *message,
+			 struct leat_fib_address *address, struct leat_fib_link **link)
 {
 	const struct ifaddrmsg *info = mnl_nlmsg_get_payload(message);
-	struct leat_fib_address address = { .family = 0 };
-	struct leat_fib_link *link;
 	struct attrs attrs;
 
 	if (!message_attrs(message, sizeof(*info), &attrs))
 		return -EBADMSG;
-	link = leat_fib_links_find(links, info->ifa_index);
-	if ((info->ifa_family != AF_INET && info->ifa_family != AF_INET6) || !link)
+	*link = leat_fib_links_find(links, info->ifa_index);
+	if ((info->ifa_family != AF_INET && info->ifa_family != AF_INET6) || !*link)
 		return 1;
-	address.family = info->ifa_family;
-	address.len = info->ifa_prefixlen;
-	address.scope = info->ifa_scope;
-	address.flags = address_flags(number(&attrs, IFA_FLAGS, info->ifa_flags), info->ifa_family);
-	if (address.len > 8 * address_size(address.family) ||
-	    (!copy_address(&attrs, IFA_LOCAL, address.family, address.address) &&
-	     !copy_address(&attrs, IFA_ADDRESS, address.family, address.address)))
+	memset(address, 0, sizeof(*address));
+	address->family = info->ifa_family;
+	address->len = info->ifa_prefixlen;
+	address->scope = info->ifa_scope;
+	address->flags = address_flags(number(&attrs, IFA_FLAGS, info->ifa_flags), info->ifa_family);
+	if (address->len > 8 * address_size(address->family) ||
+	    (!copy_address(&attrs, IFA_LOCAL, address->family, address->address) &&
+	     !copy_address(&attrs, IFA_ADDRESS, address->family, address->address)))
 		return -EBADMSG;
+	return 0;
+}
+
+int leat_fib_read_address(struct leat_fib_links *links, const struct nlmsghdr *message)
+{
+	struct leat_fib_address address;
+	struct leat_fib_link *link;
+	int err = parse_address(links, message, &address, &link);
+
+	if (err)
+		return err;
 	if (link->port.n_addresses == ADDRESSES_MAX)
 		return 1;
 	if (grow((void **)&link->addresses, link->port.n_addresses, sizeof(address)))
@@ -259,6 +303,20 @@ int leat_fib_read_address(struct leat_fib_links *links, const struct nlmsghdr *m
 	link->addresses[link->port.n_addresses++] = address;
 	link->port.addresses = link->addresses;
 	return 0;
+}
+
+bool leat_fib_knows_address(const struct leat_fib_links *links, const struct nlmsghdr *message)
+{
+	struct leat_fib_address address;
+	struct leat_fib_link *link;
+	unsigned int i;
+
+	if (parse_address(links, message, &address, &link))
+		return false;
+	for (i = 0; i < link->port.n_addresses; i++)
+		if (!memcmp(&link->addresses[i], &address, sizeof(address)))
+			return true;
+	return false;
 }
 
 /* ---- routes ---- */

@@ -16,6 +16,7 @@ struct nlmsghdr;
 /** An interface. */
 struct leat_fib_link {
 	uint32_t ifindex;
+	uint32_t flags; /* IFF_* */
 	struct leat_fib_port port; /* port.port 0: it is none */
 	struct leat_fib_address *addresses; /* port.n_addresses of them */
 };
@@ -38,6 +39,9 @@ struct leat_fib_link *leat_fib_links_find(const struct leat_fib_links *links, ui
 int leat_fib_read_link(struct leat_fib_links *links, const struct nlmsghdr *message);
 /** RTM_NEWADDR: adds the address to its interface, if that is known. */
 int leat_fib_read_address(struct leat_fib_links *links, const struct nlmsghdr *message);
+/** Whether RTM_NEWLINK or RTM_NEWADDR says what is known already. */
+bool leat_fib_knows_link(const struct leat_fib_links *links, const struct nlmsghdr *message);
+bool leat_fib_knows_address(const struct leat_fib_links *links, const struct nlmsghdr *message);
 /** RTM_NEWROUTE, RTM_DELROUTE: the route's next hops, @n of at most LEAT_FIB_HOPS_MAX. */
 int leat_fib_read_route(const struct leat_fib_links *links, const struct nlmsghdr *message,
 			struct leat_fib_route *routes, unsigned int *n);

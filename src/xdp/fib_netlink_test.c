@@ -150,6 +150,9 @@ static void test_link(void **unused)
 	(void)unused;
 	make_links(&links);
 	assert_int_equal(leat_fib_read_link(&links, link_message(bytes, 11, "eth1")), 1); /* again */
+	assert_true(leat_fib_knows_link(&links, link_message(bytes, 11, "eth1")));
+	assert_false(leat_fib_knows_link(&links, link_message(bytes, 11, "eth2")));
+	assert_false(leat_fib_knows_link(&links, link_message(bytes, 14, "eth1")));
 	assert_int_equal(leat_fib_read_link(&links, link_message(bytes, 0, "eth1")), -EBADMSG);
 	assert_int_equal(links.n, 3);
 	assert_int_equal(links.link[0].port.port, 5);
@@ -176,8 +179,10 @@ static void test_address(void **unused)
 
 	(void)unused;
 	make_links(&links);
+	assert_false(leat_fib_knows_address(&links, address_message(bytes)));
 	for (i = 0; i < 3; i++)
 		assert_int_equal(leat_fib_read_address(&links, address_message(bytes)), 0);
+	assert_true(leat_fib_knows_address(&links, address_message(bytes)));
 	assert_int_equal(links.link[0].port.n_addresses, 3);
 	assert_int_equal(links.link[1].port.n_addresses, 0);
 	for (i = 0; i < 3; i++) {
@@ -266,6 +271,8 @@ static void read_anything(struct leat_fib_links *links, const uint8_t *bytes, si
 	message->nlmsg_len = (uint32_t)len;
 	leat_fib_read_link(links, message);
 	leat_fib_read_address(links, message);
+	leat_fib_knows_link(links, message);
+	leat_fib_knows_address(links, message);
 	if (!leat_fib_read_route(links, message, routes, &n)) {
 		assert_in_range(n, 1, LEAT_FIB_HOPS_MAX);
 		for (i = 0; i < n; i++)
