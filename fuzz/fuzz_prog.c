@@ -305,6 +305,7 @@ static const struct {
 	{ 2, { LDX(BPF_W, R5, R2, 0), STX(BPF_DW, R3, 0, R5) } },
 	{ 1, { CALL(1) } },
 	{ 2, { MOV64K(R0, 2), EXIT } },
+	{ 2, { ALU64K(BPF_AND, R0, 1), EXIT } },
 	{ 2, { LDVALUE(R7, ONE, 4) } },
 	{ 2, { LDVALUE(R7, RODATA, 0) } },
 	{ 2, { LDMAP(R7, ARRAY) } },

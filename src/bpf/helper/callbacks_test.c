@@ -13,7 +13,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define HASH_ENTRIES 4096u
 
-enum { ARRAY, HASH, PERCPU_HASH };
+enum { ARRAY, HASH, PERCPU_HASH, PROGS };
 
 static bool jit;
 
@@ -140,6 +140,36 @@ static void elements_go_meanwhile(void **state)
 	test_bpf_end(&t);
 }
 
+/** A tail call in a callback replaces the callback: the other program's exit goes back to the helper. */
+static void tail_call_in_a_callback(void **state)
+{
+	static const struct bpf_insn other[] = { LDX(BPF_W, R0, R1, 12), EXIT };
+	static const struct bpf_insn caller[] = {
+		STX(BPF_DW, R10, -8, R1), ST(BPF_DW, R10, -16, 0), MOV64K(R1, 5), LDFUNC(R2, 8), MOV64X(R3, R10),
+		MOV64K(R4, 0), HELPER(BPF_FUNC_loop), LDX(BPF_DW, R1, R10, -16), ALU64K(BPF_LSH, R0, 8),
+		ADD64X(R0, R1), EXIT,
+		/* */
+		LDX(BPF_DW, R5, R2, -16), ADD64K(R5, 1), STX(BPF_DW, R2, -16, R5), MOV64X(R3, R1),
+		LDX(BPF_DW, R1, R2, -8), LDMAP(R2, PROGS), HELPER(BPF_FUNC_tail_call), MOV64K(R0, 0), EXIT
+	};
+	struct test_bpf t;
+	int target, prog;
+
+	(void)state;
+	begin(&t, 0);
+	assert_int_equal(test_bpf_map(&t, BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 8, 0), PROGS);
+	target = test_bpf_prog(&t, other, COUNT(other));
+	prog = test_bpf_prog(&t, caller, COUNT(caller));
+	assert_true(target >= 0 && prog >= 0);
+	assert_int_equal(leat_bpf_prog_array_set(&t.map[PROGS], 2, &t.prog[target]), 0);
+	t.rxq.port = 7; /* what the other program returns ends the loop */
+	assert_int_equal(test_bpf_run(&t, prog), (3 << 8) + 3);
+	assert_ptr_equal(t.last.prog, &t.prog[prog]);
+	t.rxq.port = 0;
+	assert_int_equal(test_bpf_run(&t, prog), (5 << 8) + 5);
+	test_bpf_end(&t);
+}
+
 static int interpreted(void **state)
 {
 	(void)state;
@@ -161,10 +191,10 @@ int main(void)
 {
 #if LEAT_HAVE_JIT
 	const struct CMUnitTest tests[] = { BOTH(loop_limits), BOTH(every_element_once), BOTH(walks_cost_fuel),
-					    BOTH(elements_go_meanwhile) };
+					    BOTH(elements_go_meanwhile), BOTH(tail_call_in_a_callback) };
 #else
 	const struct CMUnitTest tests[] = { ONE(loop_limits), ONE(every_element_once), ONE(walks_cost_fuel),
-					    ONE(elements_go_meanwhile) };
+					    ONE(elements_go_meanwhile), ONE(tail_call_in_a_callback) };
 #endif
 
 	return cmocka_run_group_tests_name("callbacks", tests, NULL, NULL);

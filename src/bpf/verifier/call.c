@@ -578,6 +578,33 @@ static void lose_frame(struct leat_vreg *reg, void *arg)
 		*reg = leat_vnumber();
 }
 
+/**
+ * A callback returns 0, or 1 to be the last one: the kernel wants that proven. Where the most precise walk had to forget
+ * something, it may be so without proof: to the engine anything but 0 is an end.
+ */
+static int check_callback_result(struct leat_verifier *v, const struct leat_vreg *r0)
+{
+	if (r0->kind != LEAT_KIND_NUMBER)
+		return leat_verify_refuse(v, v->state->pc, 1, "a callback must return a number");
+	leat_verify_need_numbers(v, 1u << BPF_REG_0);
+	if (r0->range.umax <= 1 || (v->precision == LEAT_VERIFY_ALL && v->forgot))
+		return 0;
+	if (v->precision > LEAT_VERIFY_COARSE)
+		return leat_verify_refuse(v, v->state->pc, 1, "a callback must return 0 or 1");
+	v->guard[v->state->pc] = true; /* a walk that knows more has to look */
+	return 0;
+}
+
+static int check_callback_exit(struct leat_verifier *v, const struct leat_vframe *frame)
+{
+	if (frame->n_refs != v->state->n_refs)
+		return leat_verify_refuse(v, v->state->pc, 0,
+					  "a callback must release what it reserves, and nothing else");
+	if (v->state->lock)
+		return leat_verify_refuse(v, v->state->pc, 0, "a callback must give back the spin lock that it takes");
+	return check_callback_result(v, &frame->reg[BPF_REG_0]);
+}
+
 static int leave_program(struct leat_verifier *v, bool *ended)
 {
 	*ended = true;
@@ -595,18 +622,15 @@ int leat_verify_exit(struct leat_verifier *v, uint32_t *next, bool *ended)
 	struct leat_vstate *state = v->state;
 	struct leat_vframe *frame = leat_vframe(v);
 	uint32_t number = state->n_frames - 1;
+	int err;
 
 	if (!number)
 		return leave_program(v, ended);
 	if (frame->reg[BPF_REG_0].kind == LEAT_KIND_STACK && frame->reg[BPF_REG_0].frame == number)
 		return leat_verify_refuse(v, state->pc, 1, "the function returns a pointer into its own stack frame");
-	if (frame->callback && frame->reg[BPF_REG_0].kind != LEAT_KIND_NUMBER)
-		return leat_verify_refuse(v, state->pc, 1, "a callback must return a number");
-	if (frame->callback && frame->n_refs != state->n_refs)
-		return leat_verify_refuse(v, state->pc, 0,
-					  "a callback must release what it reserves, and nothing else");
-	if (frame->callback && state->lock)
-		return leat_verify_refuse(v, state->pc, 0, "a callback must give back the spin lock that it takes");
+	err = frame->callback ? check_callback_exit(v, frame) : 0;
+	if (err)
+		return err;
 	state->n_frames--;
 	leat_verify_each(state, lose_frame, &number);
 	*next = frame->call;

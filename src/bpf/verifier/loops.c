@@ -98,9 +98,8 @@ static void deepen(const struct leat_verifier *v, uint32_t *below, uint32_t pc)
 {
 	uint32_t callee, *mine = &below[v->func[pc]];
 
-	if (v->op[pc] != LEAT_OP_CALL_LOCAL || !v->prog->aux[pc].reached)
+	if (!leat_verify_calls(v, pc, &callee) || !v->prog->aux[pc].reached)
 		return;
-	callee = pc + 1 + (uint32_t)v->prog->insn[pc].imm;
 	if (*mine < below[callee] + v->depth[callee])
 		*mine = below[callee] + v->depth[callee];
 }

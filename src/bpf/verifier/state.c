@@ -509,10 +509,12 @@ static bool adapt(struct leat_verifier *v, const struct leat_vseen *now)
 
 	if (!like)
 		return false;
-	if (merges(v))
+	if (merges(v)) {
 		merge_values(v, now, like);
-	else
+	} else {
 		forget_values(v, like);
+		v->forgot = true;
+	}
 	leat_verify_each(v->state, let_go, NULL);
 	return true;
 }

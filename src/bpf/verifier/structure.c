@@ -246,6 +246,12 @@ int leat_verify_structure(struct leat_verifier *v)
 	return leat_verify_loops(v);
 }
 
+bool leat_verify_calls(const struct leat_verifier *v, uint32_t pc, uint32_t *target)
+{
+	*target = pc + 1 + (uint32_t)v->prog->insn[pc].imm;
+	return v->op[pc] == LEAT_OP_CALL_LOCAL || v->op[pc] == LEAT_OP_LD64_FUNC;
+}
+
 /* ---- tail calls in functions ---- */
 
 /**
@@ -254,7 +260,7 @@ int leat_verify_structure(struct leat_verifier *v)
 static int check_tail_stack(struct leat_verifier *v, uint32_t start, uint32_t above, unsigned int level)
 {
 	const struct leat_bpf_helper *helper;
-	uint32_t pc, used = above + v->depth[start];
+	uint32_t pc, callee, used = above + v->depth[start];
 	int err;
 
 	for (pc = start; level < LEAT_BPF_FRAMES_MAX && pc < v->prog->n_insns && v->func[pc] == start; pc++) {
@@ -269,9 +275,9 @@ static int check_tail_stack(struct leat_verifier *v, uint32_t start, uint32_t ab
 				"a tail call in a function whose callers use %u bytes of stack: fewer "
 				"than 256 are allowed",
 				above);
-		if (v->op[pc] != LEAT_OP_CALL_LOCAL)
+		if (!leat_verify_calls(v, pc, &callee))
 			continue;
-		err = check_tail_stack(v, pc + 1 + (uint32_t)v->prog->insn[pc].imm, used, level + 1);
+		err = check_tail_stack(v, callee, used, level + 1);
 		if (err)
 			return err;
 	}

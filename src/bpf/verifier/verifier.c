@@ -224,6 +224,7 @@ static void clean(struct leat_verifier *v)
 	memset(v->keep_above, 0, n * sizeof(*v->keep_above));
 	v->walked = 0;
 	v->compared = 0;
+	v->forgot = false;
 	v->prog->writes_packet = false;
 }
 

@@ -160,6 +160,7 @@ struct leat_verifier {
 	uint64_t compared;
 	uint32_t next_id;
 	uint32_t proof;            /* bytes of packet that the jump at hand has proven */
+	bool forgot;               /* this walk has widened a state */
 	bool again;                /* something was learned that the walk should have known before */
 	struct leat_vstate *state; /* where we are */
 };
@@ -229,6 +230,8 @@ const char *leat_kind_name(uint8_t kind);
 
 /** Checks what needs no types; fills op, mark, live, func. */
 int leat_verify_structure(struct leat_verifier *v);
+/** Whether instruction @pc calls a function, or names one that is called back; *@target: which. */
+bool leat_verify_calls(const struct leat_verifier *v, uint32_t pc, uint32_t *target);
 /** After the walk: the stack that tail calls leave. */
 int leat_verify_tail_stack(struct leat_verifier *v);
 

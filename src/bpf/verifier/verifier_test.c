@@ -352,6 +352,16 @@ static const struct sample callbacks[] = {
 	BAD("a number for a context", 5, "pointer into the stack", LOOP(6, MOV64K(R3, 1)), END, MOV64K(R0, 0), EXIT),
 	BAD("r3 in a callback", 8, "r3 is read", LOOP(6, MOV64K(R3, 0)), END, MOV64X(R0, R3), EXIT),
 	BAD("callback without result", 8, "must return a number", LOOP(6, MOV64K(R3, 0)), END, EXIT),
+	BAD("callback that returns its number", 9, "must return 0 or 1", LOOP(6, MOV64K(R3, 0)), END, MOV64X(R0, R1), EXIT),
+	BAD("callback that returns -1", 9, "must return 0 or 1", LOOP(6, MOV64K(R3, 0)), END, MOV64K(R0, -1), EXIT),
+	GOOD("callback that returns a bit", LOOP(6, MOV64K(R3, 0)), END, MOV64X(R0, R1), ALU64K(BPF_AND, R0, 1), EXIT),
+	GOOD("callback that returns 0 or 1", LOOP(6, MOV64K(R3, 0)), END, MOV64K(R0, 0), JMP64K(BPF_JNE, R1, 3, 1),
+	     MOV64K(R0, 1), EXIT),
+	GOOD("callback that finds something in a long loop", LOOP(6, MOV64K(R3, 0)), END, MOV64K(R0, 0), MOV64K(R2, 0),
+	     JMP64X(BPF_JNE, R1, R2, 1), MOV64K(R0, 1), ADD64K(R2, 1), JMP64K(BPF_JNE, R2, 1000, -4), EXIT),
+	BAD("tail call in a callback, deep stack", 14, "a tail call in a function", ST(BPF_B, R10, -256, 0),
+	    STX(BPF_DW, R10, -8, R1), LOOP(6, MOV64X(R3, R10)), END, LDX(BPF_DW, R1, R2, -8), LDMAP(R2, PROGS),
+	    MOV64K(R3, 0), HELPER(BPF_FUNC_tail_call), MOV64K(R0, 0), EXIT),
 	BAD("callback that calls itself", 13, "functions deep", LOOP(6, MOV64K(R3, 0)), END, MOV64K(R1, 1),
 	    LDFUNC(R2, -2), MOV64K(R3, 0), MOV64K(R4, 0), HELPER(BPF_FUNC_loop), MOV64K(R0, 0), EXIT),
 	GOOD("for each element", EACH(ARRAY, 6), END, LDX(BPF_W, R0, R2, 0), LDX(BPF_DW, R5, R3, 8), MOV64K(R0, 0), EXIT),
@@ -549,6 +559,21 @@ static void dear_to_compare(void **state)
 	assert_non_null(strstr(said, "its paths differ in too many ways"));
 }
 
+/** Callbacks lie below who calls the helper. */
+static void stack_of_callbacks(void **state)
+{
+	static const struct bpf_insn insns[] = { ST(BPF_DW, R10, -24, 0), LOOP(6, MOV64K(R3, 0)), END,
+						 ST(BPF_DW, R10, -40, 0), MOV64K(R0, 0), EXIT };
+	struct test_bpf t;
+
+	(void)state;
+	assert_int_equal(test_bpf_begin(&t, 0), 0);
+	assert_int_equal(test_bpf_verify(&t, insns, COUNT(insns)), 0);
+	assert_int_equal(t.prog[0].stack, 24 + 40);
+	assert_int_equal(t.prog[0].longest, 0);
+	test_bpf_end(&t);
+}
+
 /** The sentence as a whole. */
 static void a_sentence(void **state)
 {
@@ -572,6 +597,7 @@ int main(void)
 		cmocka_unit_test(paths_that_meet), cmocka_unit_test(flags_that_differ),
 		cmocka_unit_test(loops),           cmocka_unit_test(too_complex),
 		cmocka_unit_test(dear_to_compare), cmocka_unit_test(a_sentence),
+		cmocka_unit_test(stack_of_callbacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
