@@ -421,6 +421,7 @@ static void replays_repeat(void **state)
 		leat_bpf_env_set_time(h.t.env, 8000000000);
 		assert_true(call(&h, BPF_FUNC_ktime_get_ns, 0, 0, 0, 0, 0) == 8000000000);
 		assert_true(call(&h, BPF_FUNC_ktime_get_boot_ns, 0, 0, 0, 0, 0) == 8000000000);
+		assert_true(call(&h, BPF_FUNC_ktime_get_tai_ns, 0, 0, 0, 0, 0) == 8000000000);
 		assert_true(call(&h, BPF_FUNC_ktime_get_coarse_ns, 0, 0, 0, 0, 0) == 8000000000);
 		assert_int_equal(call(&h, BPF_FUNC_jiffies64, 0, 0, 0, 0, 0), 2000);
 		h.t.env->replay = false;
