@@ -371,9 +371,8 @@ HELPER(ringbuf_query)
 	return map_of(a1)->type == &leat_bpf_ringbuf ? leat_bpf_ringbuf_query(map_of(a1), a2) : 0;
 }
 
-HELPER(trace_printk)
+static uint64_t trace(struct leat_bpf_run *run, uint64_t fmt, uint64_t size, const uint64_t *args, unsigned int n)
 {
-	const uint64_t args[3] = { a3, a4, a5 };
 	char line[LEAT_BPF_TRACE_MAX];
 	int len;
 
@@ -383,12 +382,31 @@ HELPER(trace_printk)
 		return 0;
 	}
 	run->fuel -= LEAT_BPF_FUEL_TRACE;
-	len = leat_bpf_trace_format(run, line, mem_of(a1), (uint32_t)a2, args, 3);
+	len = leat_bpf_trace_format(run, line, mem_of(fmt), (uint32_t)size, args, n);
 	if (len > 0 && (size_t)len < sizeof(line) && line[len - 1] == '\n')
 		line[len - 1] = '\0';
 	if (len >= 0 && run->env->trace)
 		run->env->trace(run->env->trace_arg, line);
 	return error(len);
+}
+
+HELPER(trace_printk)
+{
+	const uint64_t args[3] = { a3, a4, a5 };
+
+	return trace(run, a1, a2, args, 3);
+}
+
+/** trace_vprintk(format, size, arguments, bytes of them). */
+HELPER(trace_vprintk)
+{
+	uint64_t args[LEAT_BPF_TRACE_ARGS];
+
+	if (a4 % sizeof(args[0]) || a4 > sizeof(args))
+		return error(-EINVAL);
+	if (a4)
+		memcpy(args, mem_of(a3), a4);
+	return trace(run, a1, a2, args, (unsigned int)(a4 / sizeof(args[0])));
 }
 
 /* ---- the table ---- */
@@ -442,6 +460,7 @@ static const struct leat_bpf_helper own_helpers[] = {
 	ROW(ringbuf_discard, NUMBER, 0, RECORD, ANY),
 	ROW(ringbuf_query, NUMBER, 0, MAP, ANY),
 	ROW(trace_printk, NUMBER, LEAT_BPF_HELPER_TRAPS, MEM, SIZE), /* the rest is what the text asks for */
+	ROW(trace_vprintk, NUMBER, LEAT_BPF_HELPER_TRAPS, MEM, SIZE, MEM_OR_NULL, SIZE_OR_ZERO),
 	{ .name = NULL },
 };
 

@@ -165,6 +165,38 @@ static void traces(void **state)
 	test_map_close(&h.t);
 }
 
+/** As many arguments as there are bytes of them, up to 12. */
+static void traces_of_many(void **state)
+{
+	const uint64_t args[13] = { 1, (uint64_t)-2, 3, 4, 5, 6, 7, 8, 9, 10, 11, UINT64_MAX, 13 };
+	static const char all[] = "%d %d %d %d %d %d %d %d %d %d %d %lx", four[] = "%u%u%u%u", none[] = "none";
+	struct leat_bpf_lent lent = { .bytes = "\x0a\x00\x00\x01", .size = 4 };
+	uint64_t address = ptr(lent.bytes);
+	struct helper_run h;
+
+	(void)state;
+	helper_open(&h, BPF_MAP_TYPE_ARRAY, 4, 4, 1);
+	h.run.fuel = 5 * LEAT_BPF_FUEL_TRACE;
+	assert_int_equal(call(&h, BPF_FUNC_trace_vprintk, ptr(all), sizeof(all), ptr(args), 96, 0), 41);
+	assert_string_equal(h.line, "1 -2 3 4 5 6 7 8 9 10 11 ffffffffffffffff");
+	assert_int_equal(call(&h, BPF_FUNC_trace_vprintk, ptr(none), sizeof(none), 0, 0, 0), 4);
+	assert_string_equal(h.line, "none");
+	assert_int_equal(h.lines, 2);
+	assert_int_equal(call(&h, BPF_FUNC_trace_vprintk, ptr(four), sizeof(four), ptr(args), 24, 0), -EINVAL);
+	assert_int_equal(call(&h, BPF_FUNC_trace_vprintk, ptr(four), sizeof(four), ptr(args), 33, 0), -EINVAL);
+	assert_int_equal(call(&h, BPF_FUNC_trace_vprintk, ptr(none), sizeof(none), ptr(args), 104, 0), -EINVAL);
+	assert_int_equal(h.lines, 2);
+	/* a key that a callback was given can be read, and no byte more */
+	h.run.lent = &lent;
+	call(&h, BPF_FUNC_trace_vprintk, ptr("%pI4"), 5, ptr(&address), 8, 0);
+	assert_string_equal(h.line, "10.0.0.1");
+	lent.size = 3;
+	call(&h, BPF_FUNC_trace_vprintk, ptr("<%pI4>"), 7, ptr(&address), 8, 0);
+	assert_string_equal(h.line, "<>");
+	assert_int_equal(h.run.fuel, 0);
+	test_map_close(&h.t);
+}
+
 /** A trace is much work, and whoever gets the lines has some, too. */
 static void traces_cost_fuel(void **state)
 {
@@ -438,6 +470,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(checksum_differences),
 		cmocka_unit_test(traces),
+		cmocka_unit_test(traces_of_many),
 		cmocka_unit_test(traces_cost_fuel),
 		cmocka_unit_test(traces_read_only_what_is_the_programs),
 		cmocka_unit_test(packet_edges),

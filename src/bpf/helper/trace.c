@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trace.c: the text of bpf_trace_printk(). Worker.
+ * trace.c: the text of bpf_trace_printk() and bpf_trace_vprintk(). Worker.
  *
  * A conversion is %, flags (0 - + space), a width, then d i u x X with l or ll before it, c, s, or p with one of
- * K x s S B i4 I4 i6 I6 ks us behind it. All else is refused before anything is printed, as is a fourth conversion. A
- * string is read only as far as it lies in the program's stack, in the packet, or in a map of its object; else it is
- * empty, as it is in the kernel for a bad address. A pointer is printed as the number it is (the kernel prints a hash).
+ * K x s S B i4 I4 i6 I6 ks us behind it. All else is refused before anything is printed, as are more conversions
+ * than arguments. A string is read only as far as it lies in the program's stack, in the packet, in a map of its object
+ * or in the key that a callback was given; else it is empty, as it is in the kernel for a bad address. A pointer is printed as the number it is (the kernel prints a hash).
  */
 #include "bpf/helper/trace.h"
 
@@ -47,6 +47,15 @@ static bool in_maps(const struct leat_bpf_run *run, uint64_t addr)
 	return false;
 }
 
+static bool is_lent(const struct leat_bpf_run *run, uint64_t addr)
+{
+	const struct leat_bpf_lent *lent = run->lent;
+
+	while (lent && addr - (uint64_t)(uintptr_t)lent->bytes >= lent->size)
+		lent = lent->prev;
+	return lent;
+}
+
 static bool readable(const struct leat_bpf_run *run, uint64_t addr)
 {
 	uint64_t stack = (uint64_t)(uintptr_t)run->stack;
@@ -56,7 +65,7 @@ static bool readable(const struct leat_bpf_run *run, uint64_t addr)
 		return true;
 	if (data && addr - data < (uint64_t)(run->xdp->data_end - run->xdp->data_meta))
 		return true;
-	return in_maps(run, addr);
+	return is_lent(run, addr) || in_maps(run, addr);
 }
 
 /** Copies at most @max bytes up to a NUL or an unreadable byte, which makes it empty. */

@@ -4,7 +4,7 @@
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 8);
+	__uint(max_entries, 16);
 	__type(key, __u32);
 	__type(value, __u64);
 } noted MAPS;
@@ -65,6 +65,22 @@ int trace(struct xdp_md *ctx)
 		return XDP_PASS; /* traces of a few are enough */
 	note(6, bpf_printk("len %u of %x", len, ctx->rx_queue_index) > 0);
 	return bpf_printk("plain") > 0 ? XDP_TX : XDP_ABORTED;
+}
+
+/** What is returned is compared, too: the length of the line, or what is wrong. */
+SEC("xdp")
+int long_trace(struct xdp_md *ctx)
+{
+	static const char four[] = "%u %d %llx %u";
+	__u64 args[4] = { ctx->data_end - ctx->data, -5, 1ull << 40, 7 };
+
+	if (args[0] > 20)
+		return XDP_PASS;
+	note(8, bpf_trace_vprintk(four, sizeof(four), args, sizeof(args)));
+	note(9, bpf_trace_vprintk(four, sizeof(four), args, 3 * sizeof(args[0])));
+	note(10, bpf_trace_vprintk(four, sizeof(four), args, 7));
+	note(11, bpf_trace_vprintk(four, sizeof(four), NULL, 0));
+	return XDP_TX;
 }
 
 SEC("xdp")
