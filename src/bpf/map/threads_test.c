@@ -58,6 +58,26 @@ static void check_value(const struct value *at, uint32_t n)
 	assert_true(__atomic_load_n(&at->check, __ATOMIC_RELAXED) == (key ^ number) * MIX);
 }
 
+/** Walks over all elements, as a program does: those that stay come once, with a value of theirs. */
+static void walk(struct threads *all, unsigned int cpu)
+{
+	struct leat_bpf_cursor at = { 0 };
+	uint64_t key, steps = 0;
+	uint8_t seen[KEYS] = { 0 };
+	const struct value *value;
+	uint32_t n;
+
+	while ((value = all->t.map.type->each(&all->t.map, &at, &key, cpu))) {
+		assert_true(key < KEYS);
+		check_value(value, (uint32_t)key);
+		seen[key]++;
+		steps += at.steps;
+		assert_true(at.steps && steps < 1000 * KEYS);
+	}
+	for (n = 0; n < FIXED; n++)
+		assert_int_equal(seen[n], 1);
+}
+
 static void *reader(void *arg)
 {
 	struct worker *w = arg;
@@ -80,6 +100,8 @@ static void *reader(void *arg)
 		for (i = 0; i < 8; i++)
 			if (held[i])
 				check_value(held[i], n[i]);
+		if (all->t.map.type->each && test_below(&seed, 4) == 0)
+			walk(all, w->cpu);
 		leat_epoch_quiescent(&all->t.epoch, w->cpu);
 	}
 	leat_epoch_offline(&all->t.epoch, w->cpu);
