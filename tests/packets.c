@@ -2,7 +2,8 @@
 /*
  * packets.c: packets of every kind that packet memory knows, on several threads at once: made of runs, of several
  * blocks, of pieces, cloned, cut in two, joined again, copied, turned into frames and back, passed on and freed by whoever
- * has them; while pools are shrunk, limited, moved, ended and made anew, and somebody asks who has what.
+ * has them; while pools are shrunk, limited, moved, ended, made anew and handed over, and somebody asks
+ * who has what.
  *
  * Each byte of a packet says which packet it is of, and where it was in it when it was made: so a packet that lost its
  * memory, or had it written by somebody else, is found at its next check.
@@ -48,6 +49,7 @@ struct worker {
 	pthread_mutex_t lock;
 	unsigned int n_inbox;
 	struct packet inbox[INBOX];
+	struct leat_page_pool *gift; /* one that nobody owns; NULL: none */
 };
 
 static struct worker workers[WORKERS];
@@ -509,15 +511,47 @@ static struct leat_page_pool *new_pool(struct worker *w)
 	return pool;
 }
 
+/** Hands a pool over, whatever is out of it. Whether it was taken. */
+static bool give(struct worker *to, struct leat_page_pool *pool)
+{
+	bool taken;
+
+	pthread_mutex_lock(&to->lock);
+	taken = !to->gift;
+	if (taken) {
+		leat_page_pool_disown(pool);
+		to->gift = pool;
+	}
+	pthread_mutex_unlock(&to->lock);
+	return taken;
+}
+
+static struct leat_page_pool *take_gift(struct worker *w)
+{
+	struct leat_page_pool *pool;
+
+	pthread_mutex_lock(&w->lock);
+	pool = w->gift;
+	w->gift = NULL;
+	pthread_mutex_unlock(&w->lock);
+	if (pool)
+		leat_page_pool_own(pool);
+	return pool;
+}
+
+/** Another pool, that somebody else had or a new one, takes the place of one that ends, or that somebody else gets. */
 static void exchange_pool(struct worker *w, struct leat_page_pool **pool)
 {
-	struct leat_page_pool *fresh = new_pool(w);
+	struct leat_page_pool *other = take_gift(w);
 
-	if (!fresh)
+	if (!other)
+		other = new_pool(w);
+	if (!other)
 		return;
 	leat_page_frag_drain(&w->cache);
-	leat_page_pool_destroy(*pool);
-	*pool = fresh;
+	if (below(w, 2) || !give(&workers[below(w, WORKERS)], *pool))
+		leat_page_pool_destroy(*pool);
+	*pool = other;
 	leat_page_frag_init(&w->cache, below(w, 2) ? w->payload : w->objs);
 }
 
@@ -544,6 +578,9 @@ static void tend_pool(struct worker *w)
 		break;
 	case 6:
 		leat_page_pool_drain(*pool);
+		break;
+	case 7:
+		leat_page_pool_fail_nth(*pool, below(w, 20));
 		break;
 	default:
 		leat_page_pool_wait_prepare(*pool);
@@ -640,6 +677,7 @@ static void packets_keep_their_bytes_whatever_threads_do(void **state)
 	for (i = 0; i < WORKERS; i++) {
 		while (workers[i].n_inbox)
 			free_packet(&workers[i].inbox[--workers[i].n_inbox]);
+		leat_page_pool_destroy(workers[i].gift);
 		joined += workers[i].joined;
 		split += workers[i].split;
 		framed += workers[i].framed;

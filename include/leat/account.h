@@ -9,7 +9,8 @@
  *   tags    a *holder* is a name for a place in the program. It is written into the descriptor of a run's first
  *           granule: exactly where packets are parked, and at other hand-overs for the runs that begin a block (a
  *           sample: a test of the address, no load). A tag ends when the memory is cut again, so that it never names
- *           somebody for what is another packet's by now. (Pieces of a page_frag_cache: when their chunk does.)
+ *           somebody for what is another packet's by now. (Pieces of a page_frag_cache: when their chunk is; and what
+ *           leat_page_pool_cancel() or trim gives back to the cursor is not cut again.)
  *   ages    a page remembers when the cursor cut it.
  *
  * A report walks the free masks: granules that are not free and not under the cursor are out, the tags among them
