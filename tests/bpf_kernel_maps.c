@@ -394,6 +394,7 @@ static const struct definition inner_maps[] = {
 	{ BPF_MAP_TYPE_LRU_HASH, 4, 8, 3, 0 },
 	{ BPF_MAP_TYPE_LRU_HASH, 4, 8, 30, 0 },
 	{ BPF_MAP_TYPE_LRU_PERCPU_HASH, 4, 8, 3, 0 },
+	{ BPF_MAP_TYPE_LRU_PERCPU_HASH, 4, 8, 3, 0 },
 	{ BPF_MAP_TYPE_LPM_TRIE, 8, 8, 3, BPF_F_NO_PREALLOC },
 	{ BPF_MAP_TYPE_RINGBUF, 0, 0, 4096, 0 },
 	{ BPF_MAP_TYPE_RINGBUF, 0, 0, 8192, 0 },

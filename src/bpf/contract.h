@@ -123,6 +123,7 @@ struct leat_bpf_run {
 	struct leat_bpf_record *record; /* ring buffer records reserved and not submitted yet */
 	const struct leat_bpf_lent *lent; /* by the helpers that are at work; the newest first */
 	uint32_t *lock;               /* the spin lock that is held; NULL: none */
+	const struct leat_bpf_map *looked_up; /* where a look-up was last made by a helper: what is accessed is likely there */
 	uint8_t *stack;               /* LEAT_BPF_FRAMES_MAX frames; frame 0 first */
 	unsigned int frames;          /* in use */
 	const struct leat_bpf_op *counted; /* where instructions are counted: the last one; NULL: none yet */

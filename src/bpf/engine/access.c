@@ -102,6 +102,8 @@ static bool in_map(const struct leat_bpf_run *run, const struct leat_bpf_aux *au
 
 	if (aux->map >= 0)
 		return in_one_map(&obj->map[aux->map], addr, size, write);
+	if (run->looked_up && in_one_map(run->looked_up, addr, size, write)) /* there may be very many */
+		return true;
 	for (i = 0; i < leat_bpf_object_maps(obj); i++)
 		if (in_one_map(&obj->map[i], addr, size, write))
 			return true;

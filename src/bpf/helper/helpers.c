@@ -56,6 +56,7 @@ HELPER(map_lookup_elem)
 {
 	struct leat_bpf_map *map = map_of(a1);
 
+	run->looked_up = map;
 	return map->type->lookup ? (uint64_t)(uintptr_t)map->type->lookup(map, mem_of(a2), run->cpu) : 0;
 }
 
