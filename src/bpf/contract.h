@@ -109,7 +109,10 @@ struct leat_bpf_lent {
 	uint32_t size;
 };
 
-/** One run of a program on one packet: the context, and what helpers work on. Private memory of one worker. */
+/**
+ * One run of a program on one packet: the context, and what helpers work on. Private memory of one worker; it begins by
+ * leat_bpf_run_init() (env.h).
+ */
 struct leat_bpf_run {
 	struct leat_xdp_buff *xdp;
 	struct leat_bpf_prog *prog;   /* whose code runs; changes at a tail call */

@@ -166,13 +166,8 @@ static inline uint64_t test_bpf_run(struct test_bpf *t, int number)
 {
 	uint64_t r0;
 
-	t->last = (struct leat_bpf_run){
-		.xdp = &t->xdp,
-		.prog = &t->prog[number],
-		.env = t->env,
-		.fuel = t->env->fuel,
-		.stack = t->env->cpu[0].stack,
-	};
+	memset(&t->last, 0xa5, sizeof(t->last)); /* so that what is not set is found */
+	leat_bpf_run_init(&t->last, t->env, &t->prog[number], &t->xdp, 0);
 	r0 = leat_bpf_engine_run(&t->last);
 	leat_bpf_run_release(&t->last);
 	return r0;

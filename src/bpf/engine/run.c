@@ -9,16 +9,10 @@
 static uint32_t run_on(struct leat_bpf_prog *prog, struct leat_xdp_buff *xdp, unsigned int cpu)
 {
 	struct leat_bpf_env *env = prog->obj->env;
-	struct leat_bpf_run run = {
-		.xdp = xdp,
-		.prog = prog,
-		.env = env,
-		.cpu = cpu,
-		.fuel = env->fuel,
-		.stack = env->cpu[cpu].stack,
-	};
+	struct leat_bpf_run run;
 	uint64_t verdict;
 
+	leat_bpf_run_init(&run, env, prog, xdp, cpu);
 	env->cpu[cpu].redirect = (struct leat_bpf_redirect){ .map = NULL };
 	verdict = leat_bpf_engine_run(&run);
 	if (leat_unlikely(run.record || run.lock))
