@@ -7,20 +7,25 @@
  * them. Each engine has the object loaded for itself, with the same maps and variables. Packets are laid out in batches
  * of buffers, those of a small capture several times. The clock runs while a batch is run and stands while buffers are
  * filled again, which is needed where the program writes packets, and while rings are emptied. It is that of the thread,
- * which stands while others have the core, too; what reading it costs is measured and taken off.
+ * which stands while others have the core, too; what reading it costs is measured and taken off. What entering and
+ * leaving a program takes is told by one that does nothing.
  */
 #include "replay_time.h"
 
 #include <errno.h>
+#include <linux/bpf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "bpf/image.h"
 
 #define KEPT_MAX (UINT64_C(256) << 20) /* bytes of packets */
 #define BATCH_BYTES (8u << 20)
 #define BUFFER_MIN 4096u
 #define ROUNDS_MIN 3u
+#define EMPTY_RUNS 10u /* in a round */
+#define AGAIN 8u /* runs of a batch by one reading of the clock, where it can be run again as it is */
 
 /* ---- what is kept ---- */
 
@@ -170,6 +175,49 @@ static void empty_rings(const struct lane *lane)
 	}
 }
 
+/* A program that passes every packet, as an image: there need be no compiler where this runs. */
+#define TABLE(member, count) { offsetof(struct nothing, member), count }
+static const struct nothing {
+	struct leat_image_header head;
+	struct leat_image_prog prog;
+	struct bpf_insn insn[2];
+	char strings[16];
+} nothing = {
+	.head = {
+		.magic = LEAT_IMAGE_MAGIC,
+		.version = LEAT_IMAGE_VERSION,
+		.size = sizeof(nothing),
+		.progs = TABLE(prog, 1),
+		.maps = TABLE(prog, 0),
+		.insns = TABLE(insn, 2),
+		.lines = TABLE(prog, 0),
+		.inits = TABLE(prog, 0),
+		.data = TABLE(prog, 0),
+		.strings = TABLE(strings, sizeof(nothing.strings)),
+		.btf = TABLE(prog, 0),
+	},
+	.prog = { .name = 1, .section = 9, .n_insns = 2, .run_prio = 50, .chain_actions = 1u << LEAT_XDP_PASS },
+	.insn = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = LEAT_XDP_PASS },
+		{ .code = BPF_JMP | BPF_EXIT },
+	},
+	.strings = "\0nothing\0xdp",
+};
+
+static int open_nothing(struct lane *lane, struct leat_diag *diag)
+{
+	int err = leat_bpf_object_open_image(lane->r.env, &nothing, sizeof(nothing), diag, &lane->nothing);
+
+	return err ? err : leat_bpf_object_load(lane->nothing, NULL, diag);
+}
+
+static void lane_close(struct lane *lane)
+{
+	leat_bpf_object_close(lane->nothing);
+	lane->nothing = NULL;
+	replay_unload(&lane->r);
+}
+
 static void lane_open(struct times *t, struct lane *lane, const char *name, uint32_t engine)
 {
 	struct leat_diag *diag = leat_diag_create();
@@ -183,6 +231,8 @@ static void lane_open(struct times *t, struct lane *lane, const char *name, uint
 		return;
 	}
 	err = replay_load(&lane->r, engine, NULL);
+	if (!err)
+		err = open_nothing(lane, diag);
 	lane->r.diag = NULL;
 	if (err) {
 		snprintf(lane->why, sizeof(lane->why), "%s",
@@ -196,19 +246,22 @@ static void lane_open(struct times *t, struct lane *lane, const char *name, uint
 	leat_diag_destroy(diag);
 }
 
-/* Runs a batch; returns nanoseconds. */
-static uint64_t run_batch(struct times *t, const struct lane *lane, size_t from, unsigned int n)
+/* Runs a batch @again times; returns nanoseconds of one. */
+static uint64_t run_batch(struct times *t, const struct lane *lane, struct leat_bpf_prog *prog, size_t from,
+			  unsigned int n, unsigned int again)
 {
 	const uint32_t cpu = lane->r.opts->cpu;
 	uint64_t start = leat_clock_read(CLOCK), ns;
-	unsigned int i;
+	unsigned int i, k;
 
-	for (i = 0; i < n; i++) {
-		leat_bpf_env_set_time(lane->r.env, t->packet[from + i].time);
-		leat_bpf_prog_run(lane->r.prog, &t->xdp[i], cpu);
+	for (k = 0; k < again; k++) {
+		for (i = 0; i < n; i++) {
+			leat_bpf_env_set_time(lane->r.env, t->packet[from + i].time);
+			leat_bpf_prog_run(prog, &t->xdp[i], cpu);
+		}
 	}
 	ns = leat_clock_read(CLOCK) - start;
-	return ns > t->clock_cost ? ns - t->clock_cost : 0;
+	return ns > t->clock_cost ? (ns - t->clock_cost) / again : 0;
 }
 
 static void measure_clock(struct times *t)
@@ -227,6 +280,7 @@ static void measure_clock(struct times *t)
 /* Runs the capture once; returns nanoseconds. */
 static uint64_t pass(struct times *t, struct lane *lane)
 {
+	const unsigned int again = lane->writes || lane->rings || t->n > t->batch ? 1 : AGAIN;
 	uint64_t ns = 0;
 	unsigned int n;
 	size_t from;
@@ -236,7 +290,7 @@ static uint64_t pass(struct times *t, struct lane *lane)
 		if (lane->writes || lane->filled != from + 1)
 			fill(t, from, n);
 		lane->filled = from + 1;
-		ns += run_batch(t, lane, from, n);
+		ns += run_batch(t, lane, lane->r.prog, from, n, again);
 		if (lane->rings)
 			empty_rings(lane);
 	}
@@ -266,6 +320,21 @@ static void calibrate(struct times *t, struct lane *lane, uint64_t ns)
 	lane->passes = once && ns > once ? ns / once : 1;
 }
 
+/* The program that does nothing, at its best. */
+static void measure_nothing(struct times *t, struct lane *lane)
+{
+	struct leat_bpf_prog *prog = leat_bpf_object_prog_get(lane->nothing, 0);
+	double ns;
+	unsigned int i;
+
+	fill(t, 0, t->batch);
+	for (i = 0; i < EMPTY_RUNS; i++) {
+		ns = (double)run_batch(t, lane, prog, 0, t->batch, AGAIN) / t->batch;
+		if (lane->empty <= 0 || ns < lane->empty)
+			lane->empty = ns;
+	}
+}
+
 static void measure(struct times *t)
 {
 	const uint64_t ns = t->r->opts->time_ns, start = leat_clock_ns();
@@ -279,8 +348,10 @@ static void measure(struct times *t)
 	while (t->rounds < ROUNDS && (t->rounds < ROUNDS_MIN || leat_clock_ns() - start < ns)) {
 		for (i = 0; i < LANES; i++) {
 			lane = &t->lane[t->rounds % 2 ? LANES - 1 - i : i];
-			if (lane->measured)
-				sample(t, lane);
+			if (!lane->measured)
+				continue;
+			sample(t, lane);
+			measure_nothing(t, lane);
 		}
 		t->rounds++;
 	}
@@ -318,6 +389,6 @@ int replay_time_run(struct replay *r, struct leat_page_pool *pool, struct leat_x
 	if (good && !r->opts->engine)
 		measure_kernel(t);
 	for (i = 0; i < LANES; i++)
-		replay_unload(&t->lane[i].r);
+		lane_close(&t->lane[i]);
 	return good ? EXIT_GOOD : EXIT_CONFIG;
 }

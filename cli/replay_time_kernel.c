@@ -141,8 +141,7 @@ void kernel_times_measure(const struct times *t, struct lane *lane)
 	if (err)
 		snprintf(lane->why, sizeof(lane->why), "its test run ends: %s", strerror(-err));
 	else
-		snprintf(lane->why, sizeof(lane->why), "%u test runs of %u of the packets; an empty program takes %.0f ns",
-			 SAMPLES, t->kernel->n, lane->empty);
+		snprintf(lane->why, sizeof(lane->why), "%u test runs of %u of the packets", SAMPLES, t->kernel->n);
 }
 
 void kernel_times_close(struct times *t)

@@ -49,7 +49,7 @@ static void print_lane(FILE *out, const struct lane *lane)
 		return;
 	}
 	ns = spread_of(lane->sample, lane->n);
-	fprintf(out, "  %-8s %9.1f %9.1f %9.1f   %9s\n", lane->name, ns.median, ns.min, ns.max,
+	fprintf(out, "  %-8s %9.1f %9.1f %9.1f %9.1f   %9s\n", lane->name, ns.median, ns.min, ns.max, lane->empty,
 		format_unit(rate, ns.median > 0 ? 1e9 / ns.median : 0, "/s"));
 	if (*lane->why)
 		fprintf(out, "  %-8s %s\n", "", lane->why);
@@ -64,7 +64,7 @@ static void print_times(FILE *out, const struct times *t)
 	fprintf(out, "time: ns per packet, %zu packets, %u rounds, " CLOCK_NAME "\n", t->distinct, t->rounds);
 	if (t->left_out)
 		fprintf(out, "  %" PRIu64 " packets more found no room\n", t->left_out);
-	fprintf(out, "  %-8s %9s %9s %9s   %9s\n", "", "median", "min", "max", "packets");
+	fprintf(out, "  %-8s %9s %9s %9s %9s   %9s\n", "", "median", "min", "max", "empty", "packets");
 	for (i = 0; i < LANES; i++)
 		print_lane(out, &t->lane[i]);
 	if (t->kernel_lane.name)
@@ -102,14 +102,13 @@ static void json_lane(struct json_out *j, const struct lane *lane)
 	if (lane->measured) {
 		ns = spread_of(lane->sample, lane->n);
 		json_spread(j, &ns);
+		json_real(j, "empty", lane->empty);
 		json_real(j, "packets_per_second", ns.median > 0 ? 1e9 / ns.median : 0);
 		json_open(j, "samples", '[');
 		for (i = 0; i < lane->n; i++)
 			json_real(j, NULL, lane->sample[i]);
 		json_close(j, ']');
 	}
-	if (lane->empty > 0)
-		json_real(j, "empty", lane->empty);
 	if (*lane->why)
 		json_string(j, lane->measured ? "note" : "why", lane->why);
 	json_close(j, '}');

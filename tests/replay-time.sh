@@ -18,7 +18,7 @@ t = json.load(open("out"))["time"]
 assert t["unit"] == "ns/packet" and t["clock"] == "CLOCK_THREAD_CPUTIME_ID"
 measured = [e for e in t["engines"] if "median" in e]
 for e in measured:
-    assert 0 < e["min"] <= e["median"] <= e["max"]
+    assert 0 < e["min"] <= e["median"] <= e["max"] and e["empty"] > 0
     assert len(e["samples"]) == (3 if e["name"] == "kernel" else t["rounds"]) >= 3
     assert e["min"] == min(e["samples"]) and e["max"] == max(e["samples"])
 assert all(0 < r["min"] <= r["median"] <= r["max"] for r in t["ratios"])
@@ -37,17 +37,17 @@ replay 0 "$examples/drop_udp_port.bpf.o" in.pcap --time=20ms
 sed '/^time:/,$d' out >is
 claim 'the report of the run is the same' diff plain is
 claim 'a headline with the clock' grep -qE '^time: ns per packet, 5 packets, [0-9]+ rounds, CLOCK_[A-Z_]+$' out
-claim 'median, least, most and rate' grep -qE "^  interp +$number +$number +$number +[0-9.]+ [kM]/s\$" out
+claim 'median, least, most and rate' grep -qE "^  interp +$number +$number +$number +$number +[0-9.]+ [kM]/s\$" out
 if [ "$compiled" ]; then
-	claim 'both engines' grep -qE "^  jit +$number +$number +$number +[0-9.]+ [kMG]/s\$" out
+	claim 'both engines' grep -qE "^  jit +$number +$number +$number +$number +[0-9.]+ [kMG]/s\$" out
 	claim 'and their ratio' grep -qE '^  interp/jit [0-9.]+ \([0-9.]+ \.\. [0-9.]+\)$' out
 fi
 timed "$examples/drop_udp_port.bpf.o" in.pcap
 claim 'engines in JSON' grep -qE '^interp( jit| kernel|$)' names
 if grep -q kernel names; then
 	replay 0 "$examples/reflect.bpf.o" in.pcap --time=0.02
-	claim 'beside them the kernel' grep -qE "^  kernel +$number +$number +$number +[0-9.]+ [kMG]/s\$" out
-	claim 'of how many packets' grep -qE '^ +3 test runs of 5 of the packets; an empty program takes [0-9]+ ns$' out
+	claim 'beside them the kernel' grep -qE "^  kernel +$number +$number +$number +$number +[0-9.]+ [kMG]/s\$" out
+	claim 'of how many packets' grep -qE '^ +3 test runs of 5 of the packets$' out
 	replay 6 $many in.pcap -p reckless --time=0.02
 	claim 'a program that the kernel refuses, and why' grep -q '^  kernel *not measured: the kernel refuses reckless: ' out
 	replay 0 $many in.pcap -p grow --time=0.02
