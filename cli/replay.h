@@ -131,9 +131,9 @@ void replay_expect_free(struct expect *expect);
 
 /* ---- replay_cover.c ---- */
 
-struct json_out;
+struct leat_json_out;
 /** Says what ran, if --coverage wants it: to @out, or (not NULL) as a member of the object @j is in. An exit code. */
-int replay_cover_tell(struct replay *r, FILE *out, struct json_out *j);
+int replay_cover_tell(struct replay *r, FILE *out, struct leat_json_out *j);
 
 /* ---- replay_time.c ---- */
 
@@ -146,7 +146,7 @@ void replay_time_keep(struct replay *r, const uint8_t *bytes);
 /** Measures, with buffers from @pool. Returns an exit code, having said what is wrong. */
 int replay_time_run(struct replay *r, struct leat_page_pool *pool, struct leat_xdp_rxq *rxq);
 /** Says what was measured, as replay_cover_tell() does. */
-void replay_time_tell(const struct replay *r, FILE *out, struct json_out *j);
+void replay_time_tell(const struct replay *r, FILE *out, struct leat_json_out *j);
 void replay_time_free(struct times *times);
 
 /* ---- replay_verdict.c ---- */
@@ -156,7 +156,7 @@ const char *replay_verdict_name(uint32_t verdict);
 /** "redirect to ports[2], port 9": of the packet that was run last. */
 void replay_verdict_text(const struct replay *r, uint32_t verdict, char *buf, size_t size);
 /** The same as members of the object that @j is in. */
-void replay_verdict_json(const struct replay *r, uint32_t verdict, struct json_out *j);
+void replay_verdict_json(const struct replay *r, uint32_t verdict, struct leat_json_out *j);
 
 /* ---- replay_report.c ---- */
 
@@ -184,7 +184,7 @@ enum replay_dump {
 };
 
 /** Writes what maps hold: for people to @out, or as members of the object that @j is in. Returns how many elements. */
-uint64_t replay_dump_maps(struct replay *r, FILE *out, struct json_out *j, enum replay_dump which);
+uint64_t replay_dump_maps(struct replay *r, FILE *out, struct leat_json_out *j, enum replay_dump which);
 /** A value that a formatting function writes, whatever its length; free() it. NULL when memory is out. */
 char *replay_format(int (*format)(const struct leat_bpf_map *map, const void *bytes, char *buf, size_t size),
 		    const struct leat_bpf_map *map, const void *bytes);

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "json_out.h"
+#include "base/json_out.h"
 
 #define SOURCE_MAX (16 << 20)
 
@@ -387,89 +387,89 @@ static void print_cover(const struct cover *c)
 
 /* ---- as JSON ---- */
 
-static void json_sum(struct json_out *j, const char *what, const struct sum *sum)
+static void json_sum(struct leat_json_out *j, const char *what, const struct sum *sum)
 {
-	json_open_flat(j, what, '{');
-	json_number(j, "total", sum->all);
-	json_number(j, "reached", sum->reached);
-	json_close(j, '}');
+	leat_json_open_flat(j, what, '{');
+	leat_json_number(j, "total", sum->all);
+	leat_json_number(j, "reached", sum->reached);
+	leat_json_close(j, '}');
 }
 
-static void json_file(struct json_out *j, const struct line *line, size_t n)
+static void json_file(struct leat_json_out *j, const struct line *line, size_t n)
 {
 	size_t i;
 
-	json_open(j, NULL, '{');
-	json_string(j, "file", line->insn->cover.file);
-	json_open(j, "lines", '[');
+	leat_json_open(j, NULL, '{');
+	leat_json_string(j, "file", line->insn->cover.file);
+	leat_json_open(j, "lines", '[');
 	for (i = 0; i < n; i++) {
-		json_open_flat(j, NULL, '{');
-		json_number(j, "line", line[i].insn->cover.line);
-		json_number(j, "times", line[i].hits);
-		json_number(j, "branches", line[i].ways);
-		json_number(j, "branches_reached", line[i].gone);
-		json_close(j, '}');
+		leat_json_open_flat(j, NULL, '{');
+		leat_json_number(j, "line", line[i].insn->cover.line);
+		leat_json_number(j, "times", line[i].hits);
+		leat_json_number(j, "branches", line[i].ways);
+		leat_json_number(j, "branches_reached", line[i].gone);
+		leat_json_close(j, '}');
 	}
-	json_close(j, ']');
-	json_close(j, '}');
+	leat_json_close(j, ']');
+	leat_json_close(j, '}');
 }
 
-static void json_insn(struct json_out *j, const struct leat_bpf_cover *cover, unsigned int number)
+static void json_insn(struct leat_json_out *j, const struct leat_bpf_cover *cover, unsigned int number)
 {
-	json_open_flat(j, NULL, '{');
-	json_number(j, "instruction", number);
-	json_string(j, "text", cover->text);
+	leat_json_open_flat(j, NULL, '{');
+	leat_json_number(j, "instruction", number);
+	leat_json_string(j, "text", cover->text);
 	if (cover->file)
-		json_number(j, "line", cover->line);
-	json_number(j, "times", cover->hits);
+		leat_json_number(j, "line", cover->line);
+	leat_json_number(j, "times", cover->hits);
 	if (cover->jump) {
-		json_number(j, "jumped", cover->taken);
-		json_number(j, "went_on", cover->fell);
+		leat_json_number(j, "jumped", cover->taken);
+		leat_json_number(j, "went_on", cover->fell);
 	}
 	if (!cover->reachable)
-		json_raw(j, "no_path", "true");
-	json_close(j, '}');
+		leat_json_raw(j, "no_path", "true");
+	leat_json_close(j, '}');
 }
 
-static void json_program(struct json_out *j, const struct leat_bpf_prog *prog)
+static void json_program(struct leat_json_out *j, const struct leat_bpf_prog *prog)
 {
 	struct leat_bpf_cover cover;
 	unsigned int i;
 
 	if (!leat_bpf_prog_cover(prog, 0, &cover))
 		return;
-	json_open(j, NULL, '{');
-	json_string(j, "program", leat_bpf_prog_name(prog));
-	json_open(j, "instructions", '[');
+	leat_json_open(j, NULL, '{');
+	leat_json_string(j, "program", leat_bpf_prog_name(prog));
+	leat_json_open(j, "instructions", '[');
 	for (i = 0; leat_bpf_prog_cover(prog, i, &cover); i += cover.slots)
 		json_insn(j, &cover, i);
-	json_close(j, ']');
-	json_close(j, '}');
+	leat_json_close(j, ']');
+	leat_json_close(j, '}');
 }
 
-static void json_cover(const struct cover *c, struct json_out *j)
+static void json_cover(const struct cover *c, struct leat_json_out *j)
 {
 	struct leat_bpf_prog *prog;
 	unsigned int p;
 	size_t i, n;
 
-	json_open(j, "coverage", '{');
+	leat_json_open(j, "coverage", '{');
 	json_sum(j, "lines", &c->lines);
 	json_sum(j, "instructions", &c->insns);
 	json_sum(j, "branches", &c->ways);
-	json_open(j, "files", '[');
+	leat_json_open(j, "files", '[');
 	for (i = 0; i < c->n_lines; i += n) {
 		n = lines_of_file(c, i);
 		json_file(j, &c->line[i], n);
 	}
-	json_close(j, ']');
+	leat_json_close(j, ']');
 	if (c->r->opts->cover & REPLAY_COVER_INSNS) {
-		json_open(j, "programs", '[');
+		leat_json_open(j, "programs", '[');
 		for (p = 0; (prog = leat_bpf_object_prog_get(c->r->obj, p)); p++)
 			json_program(j, prog);
-		json_close(j, ']');
+		leat_json_close(j, ']');
 	}
-	json_close(j, '}');
+	leat_json_close(j, '}');
 }
 
 /* ---- for lcov: geninfo(1), "tracefile" ---- */
@@ -529,7 +529,7 @@ static int write_lcov(const struct cover *c)
 	return good ? EXIT_GOOD : EXIT_CONFIG;
 }
 
-int replay_cover_tell(struct replay *r, FILE *out, struct json_out *j)
+int replay_cover_tell(struct replay *r, FILE *out, struct leat_json_out *j)
 {
 	struct cover c = { .r = r, .out = out };
 	int code = EXIT_GOOD;

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_out.h"
 #include "bpf/map/map.h"
 #include "bpf/map/mem.h"
-#include "json_out.h"
 
 /* Elements that are kept and sorted; of larger maps the first are shown. */
 #define ELEMENTS_MAX 1000000u
@@ -151,9 +151,9 @@ static char *value_text(struct replay *r, const struct elements *e, const uint8_
 	return strdup(name);
 }
 
-static void json_text(struct json_out *j, const char *name, char *text)
+static void json_text(struct leat_json_out *j, const char *name, char *text)
 {
-	json_raw(j, name, text ? text : "null");
+	leat_json_raw(j, name, text ? text : "null");
 	free(text);
 }
 
@@ -176,21 +176,21 @@ static bool text_number(const char *text, int64_t *number)
 	return end != text && !*end;
 }
 
-static void json_element(struct replay *r, struct json_out *j, const struct elements *e, size_t idx)
+static void json_element(struct replay *r, struct leat_json_out *j, const struct elements *e, size_t idx)
 {
 	uint32_t cpu;
 
-	json_open_flat(j, NULL, '{');
+	leat_json_open_flat(j, NULL, '{');
 	json_text(j, "key", replay_format(leat_bpf_map_format_key, e->map, element(e, idx)));
 	if (e->info.per_cpu) {
-		json_open(j, "values", '[');
+		leat_json_open(j, "values", '[');
 		for (cpu = 0; cpu < copies_of(r, e); cpu++)
 			json_text(j, NULL, value_text(r, e, values_of(e, idx) + (size_t)cpu * stride_of(e)));
-		json_close(j, ']');
+		leat_json_close(j, ']');
 	} else {
 		json_text(j, "value", value_text(r, e, values_of(e, idx)));
 	}
-	json_close(j, '}');
+	leat_json_close(j, '}');
 }
 
 /* "1: 2"; of several CPUs "1: cpu0 2, cpu1 3, sum 5". */
@@ -219,29 +219,29 @@ static void print_element(struct replay *r, FILE *out, const struct elements *e,
 }
 
 /* Global variables: one element, whose value is an object of them. */
-static void write_variables(FILE *out, struct json_out *j, const struct elements *e)
+static void write_variables(FILE *out, struct leat_json_out *j, const struct elements *e)
 {
 	char *text = replay_format(leat_bpf_map_format_value, e->map, values_of(e, 0));
 
 	if (j)
-		json_raw(j, e->info.name, text ? text : "null");
+		leat_json_raw(j, e->info.name, text ? text : "null");
 	else
 		fprintf(out, "  %s: %s\n", e->info.name, text ? text : "?");
 	free(text);
 }
 
-static void write_elements(struct replay *r, FILE *out, struct json_out *j, const struct elements *e)
+static void write_elements(struct replay *r, FILE *out, struct leat_json_out *j, const struct elements *e)
 {
 	size_t i;
 
 	if (j) {
-		json_open(j, e->info.name, '{');
-		json_string(j, "type", e->info.type_name);
-		json_open(j, "elements", '[');
+		leat_json_open(j, e->info.name, '{');
+		leat_json_string(j, "type", e->info.type_name);
+		leat_json_open(j, "elements", '[');
 		for (i = 0; i < e->n; i++)
 			json_element(r, j, e, i);
-		json_close(j, ']');
-		json_close(j, '}');
+		leat_json_close(j, ']');
+		leat_json_close(j, '}');
 		return;
 	}
 	fprintf(out, "  %s (%s, %zu%s element%s)\n", e->info.name, e->info.type_name, e->n, e->more ? " and more" : "",
@@ -259,7 +259,7 @@ static bool is_wanted(const struct leat_bpf_map_info *info, enum replay_dump whi
 	       (which == DUMP_VARIABLES || strncmp(info->name, ".rodata", 7) != 0);
 }
 
-static uint64_t dump_map(struct replay *r, struct elements *e, FILE *out, struct json_out *j)
+static uint64_t dump_map(struct replay *r, struct elements *e, FILE *out, struct leat_json_out *j)
 {
 	e->array = !strcmp(e->info.type_name, "array") || !strcmp(e->info.type_name, "percpu_array");
 	e->array = e->array && !e->info.internal;
@@ -276,7 +276,7 @@ static uint64_t dump_map(struct replay *r, struct elements *e, FILE *out, struct
 	return e->n;
 }
 
-uint64_t replay_dump_maps(struct replay *r, FILE *out, struct json_out *j, enum replay_dump which)
+uint64_t replay_dump_maps(struct replay *r, FILE *out, struct leat_json_out *j, enum replay_dump which)
 {
 	struct leat_bpf_map *map;
 	struct elements e;

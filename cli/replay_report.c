@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_out.h"
 #include "bpf/btf/btf.h"
-#include "json_out.h"
 
 #define NSEC_PER_SEC UINT64_C(1000000000)
 
 /* A list that grows while packets run. */
 struct list {
-	struct json_out json;
+	struct leat_json_out json;
 	char *text;
 	size_t len;
 };
@@ -24,7 +24,7 @@ struct report {
 	FILE *out;
 	bool json;
 	bool begun;
-	struct json_out top;
+	struct leat_json_out top;
 	struct list verdicts, events, traces, differences;
 };
 
@@ -45,7 +45,7 @@ static const char *const skip_texts[SKIP_REASONS] = {
 static bool list_open(struct list *list)
 {
 	/* its members are members of a list within the object */
-	list->json = (struct json_out){ .depth = 2 };
+	list->json = (struct leat_json_out){ .depth = 2 };
 	list->json.out = open_memstream(&list->text, &list->len);
 	return list->json.out;
 }
@@ -57,13 +57,13 @@ static void list_close(struct list *list)
 	free(list->text);
 }
 
-static void json_list(struct json_out *j, const char *name, struct list *list)
+static void json_list(struct leat_json_out *j, const char *name, struct list *list)
 {
-	json_open(j, name, '[');
+	leat_json_open(j, name, '[');
 	fflush(list->json.out);
 	fputs(list->text ? list->text : "", j->out);
 	j->filled = list->json.filled;
-	json_close(j, ']');
+	leat_json_close(j, ']');
 }
 
 void report_destroy(struct report *report)
@@ -96,14 +96,14 @@ static void print_state(struct replay *r, const char *headline, enum replay_dump
 
 static void json_state(struct replay *r, const char *maps, const char *names, enum replay_dump variables)
 {
-	struct json_out *j = &r->report->top;
+	struct leat_json_out *j = &r->report->top;
 
-	json_open(j, maps, '{');
+	leat_json_open(j, maps, '{');
 	replay_dump_maps(r, j->out, j, DUMP_MAPS);
-	json_close(j, '}');
-	json_open(j, names, '{');
+	leat_json_close(j, '}');
+	leat_json_open(j, names, '{');
 	replay_dump_maps(r, j->out, j, variables);
-	json_close(j, '}');
+	leat_json_close(j, '}');
 }
 
 void report_begin(struct replay *r)
@@ -117,11 +117,11 @@ void report_begin(struct replay *r)
 		print_state(r, "maps before:", DUMP_VARIABLES);
 		return;
 	}
-	json_open(&report->top, NULL, '{');
-	json_string(&report->top, "object", r->opts->object);
-	json_string(&report->top, "program", leat_bpf_prog_name(r->prog));
-	json_string(&report->top, "section", leat_bpf_prog_section(r->prog));
-	json_string(&report->top, "capture", r->opts->capture);
+	leat_json_open(&report->top, NULL, '{');
+	leat_json_string(&report->top, "object", r->opts->object);
+	leat_json_string(&report->top, "program", leat_bpf_prog_name(r->prog));
+	leat_json_string(&report->top, "section", leat_bpf_prog_section(r->prog));
+	leat_json_string(&report->top, "capture", r->opts->capture);
 	json_state(r, "maps_before", "variables_before", DUMP_VARIABLES);
 }
 
@@ -147,16 +147,16 @@ struct report *report_create(struct replay *r)
 void report_trace(void *arg, const char *line)
 {
 	struct replay *r = arg;
-	struct json_out *j = &r->report->traces.json;
+	struct leat_json_out *j = &r->report->traces.json;
 
 	if (!r->report->json) {
 		fprintf(r->report->out, "packet %" PRIu64 ": trace: %s\n", r->packet.number, line);
 		return;
 	}
-	json_open_flat(j, NULL, '{');
-	json_number(j, "packet", r->packet.number);
-	json_string(j, "line", line);
-	json_close(j, '}');
+	leat_json_open_flat(j, NULL, '{');
+	leat_json_number(j, "packet", r->packet.number);
+	leat_json_string(j, "line", line);
+	leat_json_close(j, '}');
 }
 
 /* A record that is being told. */
@@ -200,7 +200,7 @@ static int tell_record(void *arg, int cpu, const void *data, uint32_t size)
 {
 	const struct record *record = arg;
 	struct report *report = record->r->report;
-	struct json_out *j = &report->events.json;
+	struct leat_json_out *j = &report->events.json;
 	char *text = record_text(record, data, size);
 
 	(void)cpu; /* there is one */
@@ -208,12 +208,12 @@ static int tell_record(void *arg, int cpu, const void *data, uint32_t size)
 		fprintf(report->out, "packet %" PRIu64 ": %s (%u bytes): %s\n", record->r->packet.number,
 			record->info.name, size, text ? text : "?");
 	} else {
-		json_open_flat(j, NULL, '{');
-		json_number(j, "packet", record->r->packet.number);
-		json_string(j, "map", record->info.name);
-		json_number(j, "size", size);
-		json_raw(j, "data", text ? text : "null");
-		json_close(j, '}');
+		leat_json_open_flat(j, NULL, '{');
+		leat_json_number(j, "packet", record->r->packet.number);
+		leat_json_string(j, "map", record->info.name);
+		leat_json_number(j, "size", size);
+		leat_json_raw(j, "data", text ? text : "null");
+		leat_json_close(j, '}');
 	}
 	free(text);
 	return 0;
@@ -234,7 +234,7 @@ static void tell_records(struct replay *r)
 static void tell_verdict(struct replay *r, uint32_t verdict)
 {
 	struct report *report = r->report;
-	struct json_out *j = &report->verdicts.json;
+	struct leat_json_out *j = &report->verdicts.json;
 	char time[40], text[REPLAY_VERDICT_SIZE];
 
 	snprintf(time, sizeof(time), "%" PRIu64 ".%09" PRIu64, r->packet.time / NSEC_PER_SEC,
@@ -245,12 +245,12 @@ static void tell_verdict(struct replay *r, uint32_t verdict)
 			text);
 		return;
 	}
-	json_open_flat(j, NULL, '{');
-	json_number(j, "packet", r->packet.number);
-	json_string(j, "time", time);
-	json_number(j, "length", r->packet.len);
+	leat_json_open_flat(j, NULL, '{');
+	leat_json_number(j, "packet", r->packet.number);
+	leat_json_string(j, "time", time);
+	leat_json_number(j, "length", r->packet.len);
 	replay_verdict_json(r, verdict, j);
-	json_close(j, '}');
+	leat_json_close(j, '}');
 }
 
 void report_packet(struct replay *r, uint32_t verdict)
@@ -266,7 +266,7 @@ void report_packet(struct replay *r, uint32_t verdict)
 
 void report_difference(struct replay *r, uint64_t first, uint64_t last, const char *expected, const char *got)
 {
-	struct json_out *j = &r->report->differences.json;
+	struct leat_json_out *j = &r->report->differences.json;
 	char range[24] = "";
 
 	if (!r->report->json) {
@@ -276,31 +276,31 @@ void report_difference(struct replay *r, uint64_t first, uint64_t last, const ch
 			range, expected, got ? "got " : "but not run", got ? got : "");
 		return;
 	}
-	json_open_flat(j, NULL, '{');
-	json_number(j, "packet", first);
+	leat_json_open_flat(j, NULL, '{');
+	leat_json_number(j, "packet", first);
 	if (first != last)
-		json_number(j, "last", last);
-	json_string(j, "expected", expected);
+		leat_json_number(j, "last", last);
+	leat_json_string(j, "expected", expected);
 	if (got)
-		json_string(j, "got", got);
+		leat_json_string(j, "got", got);
 	else
-		json_raw(j, "got", "null");
-	json_close(j, '}');
+		leat_json_raw(j, "got", "null");
+	leat_json_close(j, '}');
 }
 
 void report_total(struct replay *r, const char *what, uint64_t expected, uint64_t got)
 {
-	struct json_out *j = &r->report->differences.json;
+	struct leat_json_out *j = &r->report->differences.json;
 
 	if (!r->report->json) {
 		fprintf(r->report->out, "total %s: expected %" PRIu64 ", got %" PRIu64 "\n", what, expected, got);
 		return;
 	}
-	json_open_flat(j, NULL, '{');
-	json_string(j, "total", what);
-	json_number(j, "expected", expected);
-	json_number(j, "got", got);
-	json_close(j, '}');
+	leat_json_open_flat(j, NULL, '{');
+	leat_json_string(j, "total", what);
+	leat_json_number(j, "expected", expected);
+	leat_json_number(j, "got", got);
+	leat_json_close(j, '}');
 }
 
 /* Whether all was as expected. */
@@ -318,7 +318,7 @@ static bool tell_expected(struct replay *r)
 			good ? "all as expected" : "not all as expected");
 		return good;
 	}
-	json_number(&report->top, "compared", compared);
+	leat_json_number(&report->top, "compared", compared);
 	json_list(&report->top, "differences", &report->differences);
 	return good;
 }
@@ -346,39 +346,39 @@ static void print_sums(struct replay *r)
 static void json_sums(struct replay *r)
 {
 	const struct replay_counts *c = &r->counts;
-	struct json_out *j = &r->report->top;
+	struct leat_json_out *j = &r->report->top;
 	unsigned int i;
 
-	json_number(j, "packets", c->packets);
-	json_number(j, "bytes", c->bytes);
-	json_open(j, "verdicts", '{');
+	leat_json_number(j, "packets", c->packets);
+	leat_json_number(j, "bytes", c->bytes);
+	leat_json_open(j, "verdicts", '{');
 	for (i = 0; i < LEAT_XDP_ACTIONS; i++)
-		json_number(j, leat_xdp_action_name(i), c->verdict[i]);
-	json_number(j, "unknown", c->unknown);
-	json_close(j, '}');
-	json_open(j, "skipped", '{');
+		leat_json_number(j, leat_xdp_action_name(i), c->verdict[i]);
+	leat_json_number(j, "unknown", c->unknown);
+	leat_json_close(j, '}');
+	leat_json_open(j, "skipped", '{');
 	for (i = 0; i < SKIP_REASONS; i++)
-		json_number(j, skip_words[i], c->skipped[i]);
-	json_close(j, '}');
-	json_number(j, "written", c->written);
+		leat_json_number(j, skip_words[i], c->skipped[i]);
+	leat_json_close(j, '}');
+	leat_json_number(j, "written", c->written);
 }
 
 static void tell_trap(struct report *report, const struct leat_bpf_prog *prog, const struct leat_bpf_trap *trap)
 {
-	struct json_out *j = &report->top;
+	struct leat_json_out *j = &report->top;
 
 	if (!report->json) {
 		print_trap(report->out, prog, trap);
 		return;
 	}
-	json_open_flat(j, NULL, '{');
-	json_string(j, "program", leat_bpf_prog_name(prog));
-	json_number(j, "instruction", trap->insn);
-	json_string(j, "reason", trap->reason);
-	json_number(j, "count", trap->count);
+	leat_json_open_flat(j, NULL, '{');
+	leat_json_string(j, "program", leat_bpf_prog_name(prog));
+	leat_json_number(j, "instruction", trap->insn);
+	leat_json_string(j, "reason", trap->reason);
+	leat_json_number(j, "count", trap->count);
 	if (trap->source)
-		json_string(j, "source", trap->source);
-	json_close(j, '}');
+		leat_json_string(j, "source", trap->source);
+	leat_json_close(j, '}');
 }
 
 /* Of all programs, because one may have tail-called the other. Returns whether there was any. */
@@ -409,7 +409,7 @@ static void tell_lost(struct replay *r)
 		if (!leat_bpf_map_lost(map))
 			continue;
 		if (report->json)
-			json_number(&report->top, info.name, leat_bpf_map_lost(map));
+			leat_json_number(&report->top, info.name, leat_bpf_map_lost(map));
 		else
 			fprintf(report->out, "%s: %" PRIu64 " records found no room\n", info.name,
 				leat_bpf_map_lost(map));
@@ -419,26 +419,26 @@ static void tell_lost(struct replay *r)
 static int finish_json(struct replay *r)
 {
 	struct report *report = r->report;
-	struct json_out *j = &report->top;
+	struct leat_json_out *j = &report->top;
 	int code, told;
 
 	json_sums(r);
 	if (r->opts->verdicts)
 		json_list(j, "packet_verdicts", &report->verdicts);
 	json_list(j, "events", &report->events);
-	json_open(j, "lost", '{');
+	leat_json_open(j, "lost", '{');
 	tell_lost(r);
-	json_close(j, '}');
+	leat_json_close(j, '}');
 	json_list(j, "traces", &report->traces);
-	json_open(j, "traps", '[');
+	leat_json_open(j, "traps", '[');
 	code = tell_traps(r) ? EXIT_TRAPS : EXIT_GOOD;
-	json_close(j, ']');
+	leat_json_close(j, ']');
 	if (!tell_expected(r))
 		code = EXIT_UNEXPECTED;
 	json_state(r, "maps_after", "variables_after", DUMP_VARIABLES_NOT_CONST);
 	replay_time_tell(r, report->out, j);
 	told = replay_cover_tell(r, report->out, j);
-	json_close(j, '}');
+	leat_json_close(j, '}');
 	fputc('\n', report->out);
 	return told > code ? told : code;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json_out.h"
+#include "base/json_out.h"
 
 struct spread {
 	double median, min, max;
@@ -75,81 +75,81 @@ static void print_times(FILE *out, const struct times *t)
 	fprintf(out, "  %s/%s %.2f (%.2f .. %.2f)\n", a->name, b->name, ratio.median, ratio.min, ratio.max);
 }
 
-static void json_real(struct json_out *j, const char *name, double value)
+static void json_real(struct leat_json_out *j, const char *name, double value)
 {
 	char text[40];
 
 	snprintf(text, sizeof(text), "%.3f", value);
-	json_raw(j, name, text);
+	leat_json_raw(j, name, text);
 }
 
-static void json_spread(struct json_out *j, const struct spread *spread)
+static void json_spread(struct leat_json_out *j, const struct spread *spread)
 {
 	json_real(j, "median", spread->median);
 	json_real(j, "min", spread->min);
 	json_real(j, "max", spread->max);
 }
 
-static void json_lane(struct json_out *j, const struct lane *lane)
+static void json_lane(struct leat_json_out *j, const struct lane *lane)
 {
 	struct spread ns;
 	unsigned int i;
 
 	if (!lane->measured && !*lane->why)
 		return;
-	json_open_flat(j, NULL, '{');
-	json_string(j, "name", lane->name);
+	leat_json_open_flat(j, NULL, '{');
+	leat_json_string(j, "name", lane->name);
 	if (lane->measured) {
 		ns = spread_of(lane->sample, lane->n);
 		json_spread(j, &ns);
 		json_real(j, "empty", lane->empty);
 		json_real(j, "packets_per_second", ns.median > 0 ? 1e9 / ns.median : 0);
-		json_open(j, "samples", '[');
+		leat_json_open(j, "samples", '[');
 		for (i = 0; i < lane->n; i++)
 			json_real(j, NULL, lane->sample[i]);
-		json_close(j, ']');
+		leat_json_close(j, ']');
 	}
 	if (*lane->why)
-		json_string(j, lane->measured ? "note" : "why", lane->why);
-	json_close(j, '}');
+		leat_json_string(j, lane->measured ? "note" : "why", lane->why);
+	leat_json_close(j, '}');
 }
 
-static void json_ratios(struct json_out *j, const struct times *t)
+static void json_ratios(struct leat_json_out *j, const struct times *t)
 {
 	const struct lane *a = &t->lane[LANE_INTERP], *b = &t->lane[LANE_JIT];
 	struct spread ratio;
 
-	json_open(j, "ratios", '[');
+	leat_json_open(j, "ratios", '[');
 	if (a->measured && b->measured) {
 		ratio = ratio_of(a, b);
-		json_open_flat(j, NULL, '{');
-		json_string(j, "name", "interp/jit");
+		leat_json_open_flat(j, NULL, '{');
+		leat_json_string(j, "name", "interp/jit");
 		json_spread(j, &ratio);
-		json_close(j, '}');
+		leat_json_close(j, '}');
 	}
-	json_close(j, ']');
+	leat_json_close(j, ']');
 }
 
-static void json_times(struct json_out *j, const struct times *t)
+static void json_times(struct leat_json_out *j, const struct times *t)
 {
 	unsigned int i;
 
-	json_open(j, "time", '{');
-	json_string(j, "clock", CLOCK_NAME);
-	json_string(j, "unit", "ns/packet");
-	json_number(j, "packets", t->distinct);
-	json_number(j, "left_out", t->left_out);
-	json_number(j, "rounds", t->rounds);
-	json_open(j, "engines", '[');
+	leat_json_open(j, "time", '{');
+	leat_json_string(j, "clock", CLOCK_NAME);
+	leat_json_string(j, "unit", "ns/packet");
+	leat_json_number(j, "packets", t->distinct);
+	leat_json_number(j, "left_out", t->left_out);
+	leat_json_number(j, "rounds", t->rounds);
+	leat_json_open(j, "engines", '[');
 	for (i = 0; i < LANES; i++)
 		json_lane(j, &t->lane[i]);
 	json_lane(j, &t->kernel_lane);
-	json_close(j, ']');
+	leat_json_close(j, ']');
 	json_ratios(j, t);
-	json_close(j, '}');
+	leat_json_close(j, '}');
 }
 
-void replay_time_tell(const struct replay *r, FILE *out, struct json_out *j)
+void replay_time_tell(const struct replay *r, FILE *out, struct leat_json_out *j)
 {
 	if (!r->times)
 		return;

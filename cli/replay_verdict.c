@@ -5,7 +5,7 @@
 #include <linux/bpf.h>
 #include <string.h>
 
-#include "json_out.h"
+#include "base/json_out.h"
 
 const char *replay_verdict_name(uint32_t verdict)
 {
@@ -45,23 +45,23 @@ void replay_verdict_text(const struct replay *r, uint32_t verdict, char *buf, si
 	target_text(&to, buf + len, size - len);
 }
 
-void replay_verdict_json(const struct replay *r, uint32_t verdict, struct json_out *j)
+void replay_verdict_json(const struct replay *r, uint32_t verdict, struct leat_json_out *j)
 {
 	struct leat_bpf_redirect to;
 	struct leat_bpf_map_info info;
 
-	json_string(j, "verdict", replay_verdict_name(verdict));
+	leat_json_string(j, "verdict", replay_verdict_name(verdict));
 	if (verdict != LEAT_XDP_REDIRECT)
 		return;
 	leat_bpf_env_redirect(r->env, r->opts->cpu, &to);
 	if (to.map) {
 		leat_bpf_map_info(to.map, &info);
-		json_string(j, "map", info.name);
+		leat_json_string(j, "map", info.name);
 		if (to.flags & BPF_F_BROADCAST)
-			json_raw(j, "broadcast", "true");
+			leat_json_raw(j, "broadcast", "true");
 		else
-			json_number(j, "key", to.key);
+			leat_json_number(j, "key", to.key);
 	}
 	if (to.port)
-		json_number(j, "port", to.port);
+		leat_json_number(j, "port", to.port);
 }

@@ -32,6 +32,13 @@ code=0
 check "$objects/load_kfunc.bpf.o" || code=$?
 claim 'what cannot run is refused' test "$code" = 1
 claim 'and said' grep -q '^calls_kernel (section xdp): refused$' out
+code=0
+check -j "$objects/load_kfunc.bpf.o" || code=$?
+claim 'as JSON, too' test "$code" = 1
+claim 'with the mistake' python3 -c '
+import json
+p = json.load(open("out"))["programs"][1]
+assert p["name"] == "calls_kernel" and p["verdict"] == "refused" and len(p["mistakes"]) == 1 and p["mistakes"][0]'
 
 claim 'as JSON' check -j "$objects/replay.bpf.o" -p reckless
 claim 'which says the same' python3 -c '

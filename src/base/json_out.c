@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* json_out.c: see json_out.h. Pure but for what is written. */
-#include "json_out.h"
+#include "base/json_out.h"
 
 #include <string.h>
 
@@ -19,14 +19,14 @@ static void put_string(FILE *out, const char *text)
 	fputc('"', out);
 }
 
-static void new_line(struct json_out *j)
+static void new_line(struct leat_json_out *j)
 {
 	if (j->depth)
 		fprintf(j->out, "\n%*s", (int)(2 * j->depth), "");
 }
 
 /* What stands before a member: the comma of the one before, a line or a space, its name. */
-static void begin(struct json_out *j, const char *name)
+static void begin(struct leat_json_out *j, const char *name)
 {
 	if (j->filled)
 		fputc(',', j->out);
@@ -41,7 +41,7 @@ static void begin(struct json_out *j, const char *name)
 	j->filled = true;
 }
 
-void json_open(struct json_out *j, const char *name, char bracket)
+void leat_json_open(struct leat_json_out *j, const char *name, char bracket)
 {
 	begin(j, name);
 	fputc(bracket, j->out);
@@ -49,14 +49,14 @@ void json_open(struct json_out *j, const char *name, char bracket)
 	j->filled = false;
 }
 
-void json_open_flat(struct json_out *j, const char *name, char bracket)
+void leat_json_open_flat(struct leat_json_out *j, const char *name, char bracket)
 {
-	json_open(j, name, bracket);
+	leat_json_open(j, name, bracket);
 	if (!j->flat)
 		j->flat = j->depth;
 }
 
-void json_close(struct json_out *j, char bracket)
+void leat_json_close(struct leat_json_out *j, char bracket)
 {
 	bool flat = j->flat;
 
@@ -69,19 +69,19 @@ void json_close(struct json_out *j, char bracket)
 	j->filled = true;
 }
 
-void json_string(struct json_out *j, const char *name, const char *text)
+void leat_json_string(struct leat_json_out *j, const char *name, const char *text)
 {
 	begin(j, name);
 	put_string(j->out, text);
 }
 
-void json_number(struct json_out *j, const char *name, uint64_t number)
+void leat_json_number(struct leat_json_out *j, const char *name, uint64_t number)
 {
 	begin(j, name);
 	fprintf(j->out, "%" PRIu64, number);
 }
 
-void json_raw(struct json_out *j, const char *name, const char *text)
+void leat_json_raw(struct leat_json_out *j, const char *name, const char *text)
 {
 	begin(j, name);
 	fputs(text, j->out);
