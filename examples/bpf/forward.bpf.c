@@ -118,4 +118,5 @@ int router(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-char _license[] SEC("license") = "BSD";
+/* the kernel gives bpf_fib_lookup() to such programs only */
+char _license[] SEC("license") = "Dual BSD/GPL";
