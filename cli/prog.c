@@ -5,15 +5,16 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <leat/xdp_prog.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_out.h"
 #include "cli.h"
 
 const char prog_help[] =
-	"usage: leat prog check OBJ.o [--prog NAME] [--strict] [--set VAR=VALUE] [--json] [--btf FILE]\n"
+	"usage: leat prog check OBJ.o [--prog NAME] [--strict] [--set VAR=VALUE] [--kernel[=WORD]]\n"
+	"                      [--json] [--btf FILE]\n"
 	"\n"
 	"Verifies each program of an eBPF object and says what was found: whether it may run; how many of its memory\n"
 	"accesses are proven to stay where they belong and which are tested each time they run; the stack it needs, the\n"
@@ -22,6 +23,8 @@ const char prog_help[] =
 	"options:\n"
 	"  -p, --prog NAME       this program only, by its name or section\n"
 	"      --strict          refuse a program that has accesses which are not proven\n"
+	"      --kernel[=WORD]   ask the running kernel's verifier, too, which needs privileges; WORD: ask (its answer is\n"
+	"                        shown), or require (a program that it does not accept is refused)\n"
 	"  -s, --set VAR=VALUE   set a global variable before: what is constant can be proven\n"
 	"  -j, --json            print one JSON object\n"
 	"      --btf FILE        BTF of a kernel for CO-RE (the running kernel's)\n"
@@ -37,8 +40,12 @@ struct check {
 	unsigned int n_sets;
 	bool strict, json;
 	struct leat_bpf_env *env;
-	json_t *programs;
+	unsigned int kernel; /* enum leat_bpf_kernel_verifier */
+	struct leat_json_out out;
 };
+
+/** In the order of enum leat_bpf_kernel_answer. */
+static const char *const kernel_answers[] = { NULL, "accepts it", "refuses it", "cannot be asked" };
 
 /* ---- one program ---- */
 
@@ -61,29 +68,51 @@ static int open_object(const struct check *check, struct leat_diag *diag, struct
 	return err;
 }
 
-static json_t *guards_json(const struct leat_bpf_prog *prog)
+static void guards_json(struct leat_json_out *j, const struct leat_bpf_prog *prog)
 {
-	json_t *list = json_array();
 	struct leat_bpf_guard guard;
 	unsigned int i;
 
-	for (i = 0; leat_bpf_prog_guard(prog, i, &guard); i++)
-		json_array_append_new(list, json_pack("{s:i, s:s, s:s?}", "instruction", (int)guard.insn, "region",
-						      guard.region, "source", guard.source));
-	return list;
+	leat_json_open(j, "tests", '[');
+	for (i = 0; leat_bpf_prog_guard(prog, i, &guard); i++) {
+		leat_json_open_flat(j, NULL, '{');
+		leat_json_number(j, "instruction", guard.insn);
+		leat_json_string(j, "region", guard.region);
+		if (guard.source)
+			leat_json_string(j, "source", guard.source);
+		else
+			leat_json_raw(j, "source", "null");
+		leat_json_close(j, '}');
+	}
+	leat_json_close(j, ']');
 }
 
-static void add_good(struct check *check, const struct leat_bpf_prog *prog, const struct leat_bpf_check *found)
+static void begin_json(struct leat_json_out *j, const char *name, const char *section, const char *verdict)
 {
-	json_array_append_new(
-		check->programs,
-		json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:I, s:i, s:I, s:b, s:o}", "name",
-			  leat_bpf_prog_name(prog), "section", leat_bpf_prog_section(prog), "verdict", "good",
-			  "instructions", (int)found->insns, "reached", (int)found->reached, "proven",
-			  (int)found->proven, "tested", (int)found->guarded, "stack", (int)found->stack,
-			  "longest_path", (json_int_t)found->longest, "steps", (int)found->walked, "verify_ns",
-			  (json_int_t)found->verify_ns, "writes_packet", found->writes_packet, "tests",
-			  guards_json(prog)));
+	leat_json_open(j, NULL, '{');
+	leat_json_string(j, "name", name);
+	leat_json_string(j, "section", section);
+	leat_json_string(j, "verdict", verdict);
+}
+
+static void add_good(struct leat_json_out *j, const struct leat_bpf_prog *prog, const struct leat_bpf_check *found)
+{
+	begin_json(j, leat_bpf_prog_name(prog), leat_bpf_prog_section(prog), "good");
+	leat_json_number(j, "instructions", found->insns);
+	leat_json_number(j, "reached", found->reached);
+	leat_json_number(j, "proven", found->proven);
+	leat_json_number(j, "tested", found->guarded);
+	leat_json_number(j, "stack", found->stack);
+	leat_json_number(j, "longest_path", found->longest);
+	leat_json_number(j, "steps", found->walked);
+	leat_json_number(j, "verify_ns", found->verify_ns);
+	leat_json_raw(j, "writes_packet", found->writes_packet ? "true" : "false");
+	if (found->kernel != LEAT_BPF_KERNEL_NOT_ASKED) {
+		leat_json_string(j, "kernel", kernel_answers[found->kernel]);
+		leat_json_string(j, "kernel_says", found->kernel_says);
+	}
+	guards_json(j, prog);
+	leat_json_close(j, '}');
 }
 
 static void print_good(const struct leat_bpf_prog *prog, const struct leat_bpf_check *found)
@@ -100,20 +129,24 @@ static void print_good(const struct leat_bpf_prog *prog, const struct leat_bpf_c
 	printf("%u bytes of stack; %s the packet\n", found->stack, found->writes_packet ? "may change" : "only reads");
 	printf("  %u accesses proven, %u tested at run time; verified in %.2f ms (%u steps)\n", found->proven,
 	       found->guarded, (double)found->verify_ns / 1e6, found->walked);
+	if (found->kernel != LEAT_BPF_KERNEL_NOT_ASKED)
+		printf("  the kernel's verifier %s%s%s\n", kernel_answers[found->kernel], *found->kernel_says ? ": " : "",
+		       found->kernel_says);
 	for (i = 0; leat_bpf_prog_guard(prog, i, &guard); i++)
 		printf("  tested: instruction %u%s%s%s: %s\n", guard.insn, guard.source ? " (" : "",
 		       guard.source ? guard.source : "", guard.source ? ")" : "", guard.region);
 }
 
-static void add_refused(struct check *check, const char *name, const char *section, const struct leat_diag *diag)
+static void add_refused(struct leat_json_out *j, const char *name, const char *section, const struct leat_diag *diag)
 {
-	json_t *list = json_array();
 	size_t i;
 
+	begin_json(j, name, section, "refused");
+	leat_json_open(j, "mistakes", '[');
 	for (i = 0; i < leat_diag_count(diag); i++)
-		json_array_append_new(list, json_string(leat_diag_get(diag, i)->message));
-	json_array_append_new(check->programs, json_pack("{s:s, s:s, s:s, s:o}", "name", name, "section", section,
-							 "verdict", "refused", "mistakes", list));
+		leat_json_string(j, NULL, leat_diag_get(diag, i)->message);
+	leat_json_close(j, ']');
+	leat_json_close(j, '}');
 }
 
 static void print_refused(const char *name, const char *section, const struct leat_diag *diag)
@@ -137,14 +170,14 @@ static int check_prog(struct check *check, const char *name, const char *section
 	if (!err)
 		err = leat_bpf_object_load(obj, name, diag);
 	if (err && check->json) {
-		add_refused(check, name, section, diag);
+		add_refused(&check->out, name, section, diag);
 	} else if (err) {
 		print_refused(name, section, diag);
 	} else {
 		prog = leat_bpf_object_prog_find(obj, name);
 		leat_bpf_prog_check(prog, &found);
 		if (check->json)
-			add_good(check, prog, &found);
+			add_good(&check->out, prog, &found);
 		else
 			print_good(prog, &found);
 	}
@@ -196,8 +229,10 @@ static int check_object(struct check *check)
 
 static int run_check(struct check *check)
 {
-	struct leat_bpf_env_opts opts = { .size = sizeof(opts), .replay = true, .seed = 1 };
-	json_t *top;
+	struct leat_bpf_env_opts opts = {
+		.size = sizeof(opts), .replay = true, .seed = 1, .kernel_verifier = check->kernel
+	};
+	struct leat_json_out *j = &check->out;
 	int err;
 
 	leat_xdp_bpf_init();
@@ -206,15 +241,18 @@ static int run_check(struct check *check)
 		print_mistakes(NULL, err, check->object);
 		return EXIT_CONFIG;
 	}
-	check->programs = json_array();
+	j->out = stdout;
+	if (check->json) {
+		leat_json_open(j, NULL, '{');
+		leat_json_string(j, "object", check->object);
+		leat_json_open(j, "programs", '[');
+	}
 	err = check_object(check);
 	if (check->json) {
-		top = json_pack("{s:s, s:O}", "object", check->object, "programs", check->programs);
-		json_dumpf(top, stdout, JSON_INDENT(2));
+		leat_json_close(j, ']');
+		leat_json_close(j, '}');
 		putchar('\n');
-		json_decref(top);
 	}
-	json_decref(check->programs);
 	leat_bpf_env_destroy(check->env);
 	return err ? EXIT_CONFIG : EXIT_GOOD;
 }
@@ -235,6 +273,13 @@ static int parse_option(struct check *check, int letter)
 		return EXIT_GOOD;
 	case 'S':
 		check->strict = true;
+		return EXIT_GOOD;
+	case 'k':
+		check->kernel = LEAT_BPF_KERNEL_ASK;
+		if (optarg && !strcmp(optarg, "require"))
+			check->kernel = LEAT_BPF_KERNEL_REQUIRE;
+		else if (optarg && strcmp(optarg, "ask") != 0)
+			return usage_error("--kernel takes ask or require");
 		return EXIT_GOOD;
 	case 's':
 		if (!strchr(optarg, '='))
@@ -260,6 +305,7 @@ int prog_command(int argc, char **argv, const struct command *self)
 	static const struct option options[] = {
 		{ "prog", required_argument, NULL, 'p' }, { "strict", no_argument, NULL, 'S' },
 		{ "set", required_argument, NULL, 's' },  { "json", no_argument, NULL, 'j' },
+		{ "kernel", optional_argument, NULL, 'k' },
 		{ "btf", required_argument, NULL, 'b' },  { "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};

@@ -226,6 +226,19 @@ static void tell_traps(const struct both_prog *prog)
 
 /* ---- one program ---- */
 
+/** What leat makes of a program, offered to the kernel by leat, is as good as what libbpf makes of it. */
+static void check_answer(struct test *t, const struct both_prog *prog)
+{
+	struct leat_bpf_check check;
+	char text[400];
+
+	leat_bpf_prog_check(prog->leat, &check);
+	if (check.kernel == LEAT_BPF_KERNEL_ACCEPTS)
+		return;
+	snprintf(text, sizeof(text), "the kernel takes it from libbpf, but of leat's form it says: %s", check.kernel_says);
+	differ(t, text);
+}
+
 static void run_program(struct test *t, struct both *both, const struct both_prog *prog)
 {
 	const struct contents contents = { &t->world, differ, t };
@@ -245,6 +258,7 @@ static void run_program(struct test *t, struct both *both, const struct both_pro
 			contents_compare(&contents, both, false);
 	}
 	contents_compare(&contents, both, true);
+	check_answer(t, prog);
 	if (err) {
 		t->skipped++;
 		result(t, true, "# SKIP loaded by both, but the kernel's test run says %s", strerror(-err));

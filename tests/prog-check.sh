@@ -48,7 +48,7 @@ assert p["name"] == "reckless" and p["verdict"] == "good" and p["tested"] == len
 assert p["tests"][0]["region"] == "packet" and "data[99]" in p["tests"][0]["source"]
 assert p["proven"] == 0 and p["steps"] >= p["reached"] > 0'
 
-for args in '' 'verify x.o' 'check' 'check a b' 'check --set x a.o' 'check --nonsense a.o'; do
+for args in '--kernel=maybe check a.o' '' 'verify x.o' 'check' 'check a b' 'check --set x a.o' 'check --nonsense a.o'; do
 	code=0
 	"$LEAT_BIN" prog $args >out 2>err || code=$?
 	claim "leat prog $args: the command line is wrong" test "$code" = 2

@@ -39,6 +39,14 @@ enum leat_bpf_engine {
 	LEAT_BPF_ENGINES
 };
 
+/** Whether the running kernel's verifier is asked about each program, too. That needs CAP_BPF and CAP_NET_ADMIN. */
+enum leat_bpf_kernel_verifier {
+	LEAT_BPF_KERNEL_OFF,
+	LEAT_BPF_KERNEL_ASK,     /* what it says is noted in struct leat_bpf_check; what it refuses is a warning in the log */
+	LEAT_BPF_KERNEL_REQUIRE, /* what it refuses, or cannot be asked about, does not load */
+	LEAT_BPF_KERNEL_VERIFIERS
+};
+
 struct leat_bpf_env_opts {
 	size_t size;                /* sizeof(struct leat_bpf_env_opts) */
 	unsigned int cpus;          /* copies of per-CPU values, 1..LEAT_BPF_CPUS_MAX; 0: 1 */
@@ -51,6 +59,7 @@ struct leat_bpf_env_opts {
 	unsigned int engine;        /* enum leat_bpf_engine */
 	bool perf_map;              /* compiled programs are named in /tmp/perf-PID.map, for perf(1) */
 	const struct leat_log *log; /* borrowed; NULL: messages go nowhere */
+	unsigned int kernel_verifier; /* enum leat_bpf_kernel_verifier */
 	bool coverage;              /* count what runs: leat_bpf_prog_cover(); programs are interpreted then */
 };
 
@@ -161,6 +170,14 @@ struct leat_bpf_cover {
 /** Instruction @insn; false past the end, and of a program that is not loaded. *any*. */
 LEAT_API bool leat_bpf_prog_cover(const struct leat_bpf_prog *prog, unsigned int insn, struct leat_bpf_cover *cover);
 
+/** What the running kernel's verifier said of a program. */
+enum leat_bpf_kernel_answer {
+	LEAT_BPF_KERNEL_NOT_ASKED,
+	LEAT_BPF_KERNEL_ACCEPTS,
+	LEAT_BPF_KERNEL_REFUSES,
+	LEAT_BPF_KERNEL_UNABLE, /* it could not be asked */
+};
+
 /** What the verifier found of a loaded program. */
 struct leat_bpf_check {
 	unsigned int insns;      /* as loaded */
@@ -172,6 +189,8 @@ struct leat_bpf_check {
 	unsigned int walked;     /* instructions that the verifier looked at */
 	uint64_t verify_ns;      /* how long that took */
 	bool writes_packet;      /* it may change bytes or edges of the packet */
+	unsigned int kernel;     /* enum leat_bpf_kernel_answer */
+	const char *kernel_says; /* why it refuses, the last sentence of its log, or why it could not be asked; else "" */
 };
 LEAT_API void leat_bpf_prog_check(const struct leat_bpf_prog *prog, struct leat_bpf_check *check);
 

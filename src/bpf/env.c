@@ -45,6 +45,7 @@ int leat_bpf_env_create(const struct leat_bpf_env_opts *opts, struct leat_bpf_en
 	if (err)
 		return err;
 	if (own.cpus > LEAT_BPF_CPUS_MAX || own.engine >= LEAT_BPF_ENGINES ||
+	    own.kernel_verifier >= LEAT_BPF_KERNEL_VERIFIERS ||
 	    (own.coverage && own.engine == LEAT_BPF_ENGINE_JIT))
 		return -EINVAL;
 	env = leat_heap_zalloc(sizeof(*env));
@@ -60,6 +61,7 @@ int leat_bpf_env_create(const struct leat_bpf_env_opts *opts, struct leat_bpf_en
 	env->perf_map = own.perf_map;
 	env->coverage = own.coverage;
 	env->log = own.log;
+	env->kernel_verifier = own.kernel_verifier;
 	leat_epoch_init(&env->own_epoch);
 	env->epoch = own.epoch ? own.epoch : &env->own_epoch;
 	err = add_stacks(env);

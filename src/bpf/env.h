@@ -21,6 +21,7 @@ struct leat_bpf_env {
 	bool coverage;       /* instructions are counted */
 	bool told;           /* that programs are interpreted */
 	const struct leat_log *log;
+	unsigned int kernel_verifier; /* enum leat_bpf_kernel_verifier */
 	struct leat_epoch *epoch;
 	struct leat_epoch own_epoch; /* when none was given: reader 0 */
 	struct leat_fib *fib; /* what bpf_fib_lookup() asks, or NULL (atomic); src/xdp's */

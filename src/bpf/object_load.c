@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/suggest.h"
+#include "bpf/env.h"
+#include "bpf/kernel.h"
 #include "bpf/names.h"
 #include "bpf/object.h"
 
@@ -250,10 +252,32 @@ static int verify(struct leat_bpf_prog *prog, struct leat_diag *diag)
 	return !err && prog->obj->strict ? refuse_guards(prog, diag) : err;
 }
 
+/** What the kernel says, where it is to be asked. -EACCES: it must accept the program, and does not; -EPERM: cannot say. */
+static int ask_kernel(struct leat_bpf_prog *prog, struct leat_diag *diag)
+{
+	const struct leat_bpf_env *env = prog->obj->env;
+	const char *words = "the kernel's verifier refuses it";
+	int err = env->kernel_verifier ? leat_bpf_kernel_ask(prog) : 0;
+
+	if (err || prog->kernel == LEAT_BPF_KERNEL_NOT_ASKED || prog->kernel == LEAT_BPF_KERNEL_ACCEPTS)
+		return err;
+	if (prog->kernel == LEAT_BPF_KERNEL_UNABLE)
+		words = "the kernel's verifier cannot be asked";
+	if (env->kernel_verifier == LEAT_BPF_KERNEL_ASK) {
+		leat_log(env->log, LEAT_LOG_WARNING, "%s: %s: %s", prog->name, words, prog->kernel_words);
+		return 0;
+	}
+	leat_diag_add(diag, "%s: %s: %s", prog->name, words, prog->kernel_words);
+	return prog->kernel == LEAT_BPF_KERNEL_UNABLE ? -EPERM : -EACCES;
+}
+
 static int load_prog(struct leat_bpf_prog *prog, struct leat_diag *diag)
 {
 	int err = verify(prog, diag);
 
+	if (err)
+		return err;
+	err = ask_kernel(prog, diag);
 	if (err)
 		return err;
 	prog->trap = leat_heap_zalloc(prog->n_insns * sizeof(*prog->trap));

@@ -119,6 +119,8 @@ void leat_bpf_prog_check(const struct leat_bpf_prog *prog, struct leat_bpf_check
 		.walked = prog->walked,
 		.verify_ns = prog->verify_ns,
 		.writes_packet = prog->writes_packet,
+		.kernel = prog->kernel,
+		.kernel_says = prog->kernel_words,
 	};
 	for (i = 0; prog->aux && i < prog->n_insns; i++) {
 		check->reached += prog->aux[i].reached;

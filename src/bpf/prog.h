@@ -19,6 +19,9 @@ struct leat_bpf_trap_count {
 	uint64_t n[LEAT_BPF_TRAP_REASONS]; /* atomic */
 };
 
+/** Bytes of what the kernel said. */
+#define LEAT_BPF_KERNEL_WORDS 256u
+
 struct leat_bpf_prog {
 	struct leat_bpf_object *obj;
 	const char *name, *section;         /* in the image */
@@ -33,6 +36,8 @@ struct leat_bpf_prog {
 	uint32_t walked, stack;             /* see struct leat_bpf_check */
 	uint64_t longest, verify_ns;
 	bool writes_packet;
+	uint8_t kernel;                     /* enum leat_bpf_kernel_answer */
+	char kernel_words[LEAT_BPF_KERNEL_WORDS];
 	/* after load */
 	bool loaded;
 	struct leat_bpf_aux *aux;           /* per instruction */

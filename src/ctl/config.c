@@ -37,9 +37,18 @@ static const char *const engines[] = {
 	[LEAT_BPF_ENGINES] = NULL,
 };
 
+static const char *const kernel_verifiers[] = {
+	[LEAT_BPF_KERNEL_OFF] = "off",
+	[LEAT_BPF_KERNEL_ASK] = "ask",
+	[LEAT_BPF_KERNEL_REQUIRE] = "require",
+	[LEAT_BPF_KERNEL_VERIFIERS] = NULL,
+};
+
 static const struct leat_param bpf_params[] = {
 	{ .name = "engine", .kind = LEAT_PARAM_CHOICE, .offset = offsetof(struct leat_config, bpf_engine),
 	  .choices = engines, .help = "what runs eBPF programs" },
+	{ .name = "kernel-verifier", .kind = LEAT_PARAM_CHOICE, .offset = offsetof(struct leat_config, kernel_verifier),
+	  .choices = kernel_verifiers, .help = "whether the kernel's verifier is asked, too" },
 	{ .name = "perf-map", .kind = LEAT_PARAM_BOOL, .offset = offsetof(struct leat_config, perf_map),
 	  .help = "names compiled programs in /tmp/perf-PID.map" },
 	{ .name = NULL },

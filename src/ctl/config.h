@@ -111,6 +111,7 @@ struct leat_config {
 	char *file; /* name for messages */
 	uint32_t workers;
 	uint32_t bpf_engine; /* enum leat_bpf_engine */
+	uint32_t kernel_verifier; /* enum leat_bpf_kernel_verifier */
 	bool perf_map;
 	struct leat_yaml_tree *tree; /* what paths, names and tunings point into */
 	unsigned int n_ports, n_objects, n_progs, n_attach, n_bridges;

@@ -165,7 +165,7 @@ static void engines(void **state)
 		  .mistakes = { { 2, 6, "bpf", "must be a mapping, like { engine: interp }" } } },
 		{ .text = "ports: { a: { type: sink } }\nbpf: { engine: fast, perf-map: maybe, cpu: 1 }\n",
 		  .mistakes = { { 2, 16, "bpf.engine", "" }, { 2, 32, "bpf.perf-map", "must be true or false" },
-				{ 2, 39, "bpf", "unknown key 'cpu'; known: engine, perf-map" } } },
+				{ 2, 39, "bpf", "unknown key 'cpu'; known: engine, kernel-verifier, perf-map" } } },
 	};
 
 	(void)state;

@@ -136,6 +136,7 @@ static int open_object(struct leat_datapath *dp, unsigned int i, struct leat_dia
 	const struct leat_bpf_env_opts opts = {
 		.size = sizeof(opts),
 		.engine = dp->config->bpf_engine,
+		.kernel_verifier = dp->config->kernel_verifier,
 		.perf_map = dp->config->perf_map,
 	};
 	int rc = 0;

@@ -323,6 +323,7 @@ static void leat_load(const struct both_world *world, struct both_image *image, 
 		.replay = true,
 		.seed = 1,
 		.engine = world->engine,
+		.kernel_verifier = world->leat_only ? LEAT_BPF_KERNEL_OFF : LEAT_BPF_KERNEL_ASK,
 		.epoch = &epoch,
 	};
 	struct leat_diag *diag = leat_diag_create();

@@ -177,6 +177,7 @@ static int interpreted(void **state)
 	return 0;
 }
 
+#if LEAT_HAVE_JIT
 static int compiled(void **state)
 {
 	(void)state;
@@ -185,17 +186,19 @@ static int compiled(void **state)
 }
 
 #define BOTH(test) cmocka_unit_test_setup(test, interpreted), cmocka_unit_test_setup(test, compiled)
-#define ONE(test) cmocka_unit_test_setup(test, interpreted)
+#else
+#define BOTH(test) cmocka_unit_test_setup(test, interpreted)
+#endif
 
 int main(void)
 {
-#if LEAT_HAVE_JIT
-	const struct CMUnitTest tests[] = { BOTH(loop_limits), BOTH(every_element_once), BOTH(walks_cost_fuel),
-					    BOTH(elements_go_meanwhile), BOTH(tail_call_in_a_callback) };
-#else
-	const struct CMUnitTest tests[] = { ONE(loop_limits), ONE(every_element_once), ONE(walks_cost_fuel),
-					    ONE(elements_go_meanwhile), ONE(tail_call_in_a_callback) };
-#endif
+	const struct CMUnitTest tests[] = {
+		BOTH(loop_limits),
+		BOTH(every_element_once),
+		BOTH(walks_cost_fuel),
+		BOTH(elements_go_meanwhile),
+		BOTH(tail_call_in_a_callback),
+	};
 
 	return cmocka_run_group_tests_name("callbacks", tests, NULL, NULL);
 }
