@@ -250,6 +250,15 @@ static uint64_t under_cursor(uint64_t addr, uint64_t cur, uint32_t left)
 	return leat_block_mask((uint32_t)bit, (uint32_t)least(left, LEAT_BLOCK_GRANULES - bit));
 }
 
+/** Granules of block @idx with memory that are not free, as bits of its mask. */
+static uint64_t not_free(const struct leat_pool *pool, uint32_t idx, const struct leat_block *block)
+{
+	uint64_t present = leat_pool_present(pool, idx);
+
+	/* pairs with the cuts in page_pool.c, and with forget_free(): who sees that sees then that the pages are gone */
+	return present & ~__atomic_load_n(&block->free, __ATOMIC_ACQUIRE);
+}
+
 /** Looks at every granule with memory behind it. */
 static void walk_pool(struct report *r, const struct leat_pool *pool)
 {
@@ -261,8 +270,9 @@ static void walk_pool(struct report *r, const struct leat_pool *pool)
 		uint64_t addr = pool->range.addr + ((uint64_t)idx << LEAT_BLOCK_SHIFT);
 		const struct leat_block *block = leat_block_of(addr);
 
-		out = leat_pool_present(pool, idx) & ~under_cursor(addr, cur, left);
-		out &= ~__atomic_load_n(&block->free, __ATOMIC_ACQUIRE); /* pairs with the cuts in page_pool.c */
+		out = not_free(pool, idx, block) & ~under_cursor(addr, cur, left);
+		if (out) /* once more: memory that is given back, or comes, is not free for a moment */
+			out &= not_free(pool, idx, block);
 		for (; out; out &= out - 1)
 			take_granule(r, block, addr + ((uint64_t)__builtin_ctzll(out) << LEAT_GRANULE_SHIFT));
 	}

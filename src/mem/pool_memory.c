@@ -128,17 +128,24 @@ static void release_pieces(struct leat_pool *pool, uint32_t e)
 	__atomic_store_n(&extent->pages, 0, __ATOMIC_RELAXED);
 }
 
+/** What has no memory is not free: neither here, nor for the next pool at these addresses. */
+static void forget_free(struct leat_pool *pool, uint32_t first, uint32_t end)
+{
+	/* release: who sees this sees that the pages are gone, and does not take it for out; pairs with not_free() */
+	for (; first < end; first++)
+		__atomic_store_n(&pool->blocks[first].free, 0, __ATOMIC_RELEASE);
+}
+
 /** Gives an extent back that is free as a whole. */
 static void release_extent(struct leat_pool *pool, uint32_t e)
 {
-	uint32_t i, n;
+	uint32_t n;
 
 	pool->n_foreign -= foreign(pool, e);
 	forget_bits(pool->whole, &pool->n_whole, e);
 	forget_bits(pool->aside, &pool->n_aside, e);
-	for (i = e * LEAT_EXTENT_BLOCKS; i < (e + 1) * LEAT_EXTENT_BLOCKS; i++)
-		__atomic_store_n(&pool->blocks[i].free, 0, __ATOMIC_RELAXED);
 	release_pieces(pool, e);
+	forget_free(pool, e * LEAT_EXTENT_BLOCKS, (e + 1) * LEAT_EXTENT_BLOCKS);
 	if (pool->incomplete > e)
 		pool->incomplete = e;
 	for (n = extents_in_use(pool); n && !pool->extent[n - 1].pages; n--)
@@ -150,13 +157,11 @@ static void release_extent(struct leat_pool *pool, uint32_t e)
 
 void leat_pool_release_all(struct leat_pool *pool)
 {
-	uint32_t e = extents_in_use(pool), i;
+	uint32_t e = extents_in_use(pool);
 
 	while (e--)
 		release_pieces(pool, e);
-	/* the next pool here finds that nothing is free which it has not added */
-	for (i = 0; i < pool->n_blocks; i++)
-		__atomic_store_n(&pool->blocks[i].free, 0, __ATOMIC_RELAXED);
+	forget_free(pool, 0, pool->n_blocks);
 	if (pool->provider && pool->provider->destroy)
 		pool->provider->destroy(pool->provider_arg);
 }
