@@ -237,7 +237,7 @@ static bool lookup_in_place(struct jit *j, uint32_t i)
 		array_lookup(j, map);
 	} else if (map && map->type == &leat_bpf_array_of_maps && map->max_entries <= INT32_MAX && !POINTERS_BY_C) {
 		nested_lookup(j, map);
-	} else if (!map && shape->type == &leat_bpf_array && shape->value_stride <= INT32_MAX) {
+	} else if (!map && shape && shape->type == &leat_bpf_array && shape->value_stride <= INT32_MAX) {
 		inner_array_lookup(j, shape);
 		return true; /* it reads r1 */
 	} else {
