@@ -52,6 +52,7 @@ static inline void leat_bpf_run_init(struct leat_bpf_run *run, struct leat_bpf_e
 	run->record = NULL;
 	run->lent = NULL;
 	run->lock = NULL;
+	run->looked_up = NULL;
 	run->stack = env->cpu[cpu].stack;
 	run->frames = 0;
 	run->counted = NULL;
