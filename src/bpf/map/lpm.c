@@ -6,6 +6,10 @@
  * path-compressed: a node stands for the first prefixlen bits of its data, its children continue with bit 0 and 1. A
  * node without a value (HOLLOW) exists only to fork, so it has two children.
  *
+ * A look-up begins at a table by the first byte of the key: it has the first node of 8 bits and more on the way of such
+ * keys, and the longest prefix found before it. So the upper levels, which a table of many prefixes has most of, cost one
+ * step. Keys whose length is less than 8 begin at the root.
+ *
  * Lookups take no lock: links are published whole, and nodes that were taken out stay as they were for a grace period
  * (elems.h). Writers and control threads hold the map's lock.
  */
@@ -37,8 +41,12 @@ struct lpm {
 	uint32_t value_off;
 	uint32_t root;      /* atomic */
 	uint32_t lock LEAT_CACHELINE_ALIGNED;
-	uint32_t count; /* nodes with a value */
+	uint32_t count;   /* nodes with a value */
+	uint32_t n_gone;
+	uint32_t gone[2]; /* nodes that were unlinked, until the table knows */
+	uint64_t from[256] LEAT_CACHELINE_ALIGNED; /* by first byte: a node, and on top of it the one found (atomic) */
 };
+#define TABLE_BITS 8u
 
 /** A key as given: where its bytes are, and how many bits count. */
 struct prefix {
@@ -131,17 +139,30 @@ static inline struct prefix prefix_of(const void *key)
 	return p;
 }
 
-/** How many bits node and key have in common: at most the length of either. */
-static inline uint32_t common_bits(const struct lpm *t, const struct node *node, const struct prefix *p)
+/** The first @n <= 8 bytes as a number, first bit highest; the rest are zeros. Sizes that are common need no loop. */
+static inline uint64_t load_word(const uint8_t *data, uint32_t n)
 {
-	uint32_t limit = node->prefixlen < p->len ? node->prefixlen : p->len, off, n;
-	uint64_t word, differ;
+	uint64_t word = 0;
 
-	for (off = 0; off * 8 < limit; off += 8) {
-		n = t->data_size - off < 8 ? t->data_size - off : 8;
-		word = 0;
-		memcpy(&word, p->data + off, n);
-		differ = be64toh(word ^ node->data[off / 8]);
+	if (n >= 8)
+		memcpy(&word, data, 8);
+	else if (n == 4)
+		memcpy(&word, data, 4);
+	else
+		memcpy(&word, data, n);
+	return be64toh(word);
+}
+
+/**
+ * How many bits node and key have in common: at most the length of either. The first @known are the same for certain.
+ */
+static inline uint32_t common_bits(const struct lpm *t, const struct node *node, const struct prefix *p, uint32_t known)
+{
+	uint32_t limit = node->prefixlen < p->len ? node->prefixlen : p->len, off;
+	uint64_t differ;
+
+	for (off = known / 64 * 8; off * 8 < limit; off += 8) {
+		differ = load_word(p->data + off, t->data_size - off) ^ be64toh(node->data[off / 8]);
 		if (differ) {
 			off = off * 8 + (uint32_t)__builtin_clzll(differ);
 			return off < limit ? off : limit;
@@ -152,27 +173,28 @@ static inline uint32_t common_bits(const struct lpm *t, const struct node *node,
 
 /* ---- lookup ---- */
 
-/** The first @n <= 8 bytes as a number, first bit highest; the rest are zeros. Sizes that are common need no loop. */
-static inline uint64_t load_word(const uint8_t *data, uint32_t n)
+/** Where a look-up begins, in *@idx; returns the node found before that, or NULL. */
+static inline struct node *begin_lookup(const struct lpm *t, const struct prefix *p, uint32_t *idx)
 {
-	uint64_t word = 0;
+	uint64_t from;
 
-	if (n == 8)
-		memcpy(&word, data, 8);
-	else if (n == 4)
-		memcpy(&word, data, 4);
-	else
-		memcpy(&word, data, n);
-	return be64toh(word);
+	if (p->len < TABLE_BITS) {
+		*idx = load_link(&t->root);
+		return NULL;
+	}
+	from = __atomic_load_n(&t->from[p->data[0]], __ATOMIC_ACQUIRE); /* pairs with retable(): the nodes are there */
+	*idx = (uint32_t)from;
+	return from >> 32 ? node_at(t, (uint32_t)(from >> 32)) : NULL;
 }
 
 /** As find_longest(), of keys that are one word: what was found equal stays so, so one look at a node is enough. */
 static struct node *find_in_word(const struct lpm *t, const struct prefix *p)
 {
 	uint64_t key = load_word(p->data, t->data_size), differ;
-	struct node *found = NULL, *node;
-	uint32_t idx = load_link(&t->root), len;
+	struct node *found, *node;
+	uint32_t idx, len;
 
+	found = begin_lookup(t, p, &idx);
 	while (idx) {
 		node = node_at(t, idx);
 		len = node->prefixlen;
@@ -189,16 +211,16 @@ static struct node *find_in_word(const struct lpm *t, const struct prefix *p)
 
 static struct node *find_longest(const struct lpm *t, const struct prefix *p)
 {
-	struct node *found = NULL, *node;
-	uint32_t idx, common;
+	struct node *found, *node;
+	uint32_t idx, common = 0;
 
 	if (p->len > t->max_len)
 		return NULL;
 	if (t->data_size <= 8)
 		return find_in_word(t, p);
-	for (idx = load_link(&t->root); idx; idx = load_link(&node->child[bit_of(p->data, common)])) {
+	for (found = begin_lookup(t, p, &idx); idx; idx = load_link(&node->child[bit_of(p->data, common)])) {
 		node = node_at(t, idx);
-		common = common_bits(t, node, p);
+		common = common_bits(t, node, p, common);
 		if (common < node->prefixlen)
 			break;
 		if (!is_hollow(node))
@@ -252,7 +274,7 @@ static struct place find_place(struct lpm *t, const struct prefix *p)
 
 	while ((at.idx = *at.link)) {
 		node = node_at(t, at.idx);
-		at.common = common_bits(t, node, p);
+		at.common = common_bits(t, node, p, 0);
 		if (at.common < node->prefixlen || node->prefixlen == p->len)
 			break;
 		at.parent = at.link;
@@ -286,10 +308,44 @@ static uint32_t make_node(struct leat_bpf_map *map, unsigned int who, const void
 	return idx;
 }
 
-static void retire(struct lpm *t, unsigned int who, uint32_t idx)
+/** The node was unlinked: it goes once the table does not lead to it. */
+static void retire(struct lpm *t, uint32_t idx)
 {
-	leat_elem_end(&node_at(t, idx)->elem);
-	leat_elems_retire(&t->elems, who, idx);
+	t->gone[t->n_gone++] = idx;
+}
+
+/** Where look-ups of keys that begin with @byte begin. */
+static uint64_t table_entry(const struct lpm *t, uint8_t byte)
+{
+	uint32_t idx = t->root, found = 0;
+	struct node *node;
+
+	for (; idx; idx = node->child[byte >> (TABLE_BITS - 1 - node->prefixlen) & 1]) {
+		node = node_at(t, idx);
+		if (node->prefixlen >= TABLE_BITS)
+			break;
+		if (node->prefixlen && (byte ^ *(const uint8_t *)node->data) >> (TABLE_BITS - node->prefixlen)) {
+			idx = 0;
+			break;
+		}
+		found = is_hollow(node) ? found : idx;
+	}
+	return (uint64_t)found << 32 | idx;
+}
+
+/** Something has changed at @p: the table follows, and what it led to before goes. */
+static void retable(struct lpm *t, const struct prefix *p, unsigned int who)
+{
+	unsigned int bits = p->len < TABLE_BITS ? p->len : TABLE_BITS, n = 1u << (TABLE_BITS - bits), i;
+	unsigned int first = p->data[0] & ~(n - 1) & 0xff;
+
+	for (i = first; i < first + n; i++)
+		__atomic_store_n(&t->from[i], table_entry(t, (uint8_t)i), __ATOMIC_RELEASE); /* pairs with begin_lookup() */
+	while (t->n_gone) {
+		i = t->gone[--t->n_gone];
+		leat_elem_end(&node_at(t, i)->elem);
+		leat_elems_retire(&t->elems, who, i);
+	}
 }
 
 /** Links node @idx (for prefix @p) at its place. 0, -ENOMEM. */
@@ -305,7 +361,7 @@ static int link_node(struct leat_bpf_map *map, struct place *at, const struct pr
 		node->child[0] = other->child[0];
 		node->child[1] = other->child[1];
 		store_link(at->link, idx);
-		retire(t, who, at->idx);
+		retire(t, at->idx);
 	} else if (at->common == p->len) {
 		node->child[bit_of(other->data, p->len)] = at->idx;
 		store_link(at->link, idx);
@@ -343,6 +399,7 @@ static int update_locked(struct leat_bpf_map *map, const struct prefix *p, const
 		return -ENOMEM;
 	}
 	t->count += !there;
+	retable(t, p, who);
 	return 0;
 }
 
@@ -375,6 +432,7 @@ static int delete_locked(struct lpm *t, const struct prefix *p, unsigned int who
 	t->count--;
 	if (node->child[0] && node->child[1]) {
 		__atomic_store_n(&node->hollow, 1, __ATOMIC_RELAXED);
+		retable(t, p, who);
 		return 0;
 	}
 	fork = at.parent ? *at.parent : 0;
@@ -382,11 +440,12 @@ static int delete_locked(struct lpm *t, const struct prefix *p, unsigned int who
 	if (!node->child[0] && !node->child[1] && fork && is_hollow(parent)) {
 		/* the fork has one way left */
 		store_link(at.parent, parent->child[at.link == &parent->child[0]]);
-		retire(t, who, fork);
+		retire(t, fork);
 	} else {
 		store_link(at.link, node->child[0] ? node->child[0] : node->child[1]);
 	}
-	retire(t, who, at.idx);
+	retire(t, at.idx);
+	retable(t, p, who);
 	return 0;
 }
 
@@ -429,7 +488,7 @@ static uint32_t next_node(struct lpm *t, const void *key)
 		return first_below(t, t->root);
 	for (; idx; idx = node_at(t, idx)->child[bit_of(p.data, node_at(t, idx)->prefixlen)]) {
 		path[depth++] = idx;
-		if (common_bits(t, node_at(t, idx), &p) < node_at(t, idx)->prefixlen)
+		if (common_bits(t, node_at(t, idx), &p, 0) < node_at(t, idx)->prefixlen)
 			return first_below(t, t->root);
 		if (node_at(t, idx)->prefixlen == p.len)
 			break;
