@@ -314,20 +314,22 @@ static void retire(struct lpm *t, uint32_t idx)
 	t->gone[t->n_gone++] = idx;
 }
 
-/** Where look-ups of keys that begin with @byte begin. */
+/**
+ * Where look-ups of keys that begin with @byte begin. A node is there for those bytes only that it begins with itself, so
+ * that it is in no other entry than the ones that retable() comes to.
+ */
 static uint64_t table_entry(const struct lpm *t, uint8_t byte)
 {
-	uint32_t idx = t->root, found = 0;
+	uint32_t idx = t->root, found = 0, bits;
 	struct node *node;
 
-	for (; idx; idx = node->child[byte >> (TABLE_BITS - 1 - node->prefixlen) & 1]) {
+	for (; idx; idx = node->child[byte >> (TABLE_BITS - 1 - bits) & 1]) {
 		node = node_at(t, idx);
-		if (node->prefixlen >= TABLE_BITS)
+		bits = node->prefixlen < TABLE_BITS ? node->prefixlen : TABLE_BITS;
+		if ((byte ^ *(const uint8_t *)node->data) >> (TABLE_BITS - bits))
+			return (uint64_t)found << 32;
+		if (bits == TABLE_BITS)
 			break;
-		if (node->prefixlen && (byte ^ *(const uint8_t *)node->data) >> (TABLE_BITS - node->prefixlen)) {
-			idx = 0;
-			break;
-		}
 		found = is_hollow(node) ? found : idx;
 	}
 	return (uint64_t)found << 32 | idx;
