@@ -190,6 +190,41 @@ static void a_pool_that_is_destroyed_wakes_nobody(void **state)
 	test_mem_close(&b.mem);
 }
 
+static void *own_and_wait(void *arg)
+{
+	struct bench *b = arg;
+
+	leat_page_pool_own(b->pool);
+	LEAT_ASSERT(!leat_page_pool_wait_prepare(b->pool));
+	leat_page_pool_disown(b->pool);
+	return NULL;
+}
+
+/** The next owner waits for what is out then, and the pool wakes once, when that is back. */
+static void a_pool_that_changes_owners_wakes_once(void **state)
+{
+	pthread_t thread;
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 1000, 6);
+	assert_false(leat_page_pool_wait_prepare(b.pool));
+	assert_int_equal(b.pool->waiting, 60);
+	leat_page_pool_disown(b.pool);
+	come_back(&b, 0, 2);
+	assert_int_equal(pthread_create(&thread, NULL, own_and_wait, &b), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(b.pool->waiting, 40);
+	come_back(&b, 2, 3);
+	assert_int_equal(b.wakes, 0);
+	come_back(&b, 5, 1);
+	assert_int_equal(b.wakes, 1);
+	leat_page_pool_own(b.pool);
+	assert_true(leat_page_pool_wait_prepare(b.pool)); /* the forty */
+	assert_int_equal(b.wakes, 1);
+	tear_down(&b);
+}
+
 /** Several at once take it to 0: one of them wakes. */
 static void several_who_return_at_once_wake_once(void **state)
 {
@@ -227,6 +262,7 @@ int main(void)
 		cmocka_unit_test(what_a_device_has_is_not_waited_for),
 		cmocka_unit_test(the_owner_who_puts_prepares_again),
 		cmocka_unit_test(a_pool_that_is_destroyed_wakes_nobody),
+		cmocka_unit_test(a_pool_that_changes_owners_wakes_once),
 		cmocka_unit_test(several_who_return_at_once_wake_once),
 	};
 
