@@ -124,6 +124,12 @@ LEAT_API unsigned int leat_bpf_prog_len(const struct leat_bpf_prog *prog);
 LEAT_API unsigned int leat_bpf_prog_code_size(const struct leat_bpf_prog *prog);
 /** Whether it declares xdp.frags. */
 LEAT_API bool leat_bpf_prog_frags(const struct leat_bpf_prog *prog);
+/** Whether it is for packets that leave by an entry of a DEVMAP ("xdp/devmap"): it is attached to no port. */
+LEAT_API bool leat_bpf_prog_egress(const struct leat_bpf_prog *prog);
+/** Of a loaded program: whether it may change bytes or edges of the packet. */
+LEAT_API bool leat_bpf_prog_writes(const struct leat_bpf_prog *prog);
+/** The number by which an entry of a DEVMAP of the same object names it, from 1: bpf_prog of struct bpf_devmap_val. */
+LEAT_API uint32_t leat_bpf_prog_number(const struct leat_bpf_prog *prog);
 /** libxdp's run configuration: priority (default 50), and a bit per action after which the chain goes on. */
 LEAT_API uint32_t leat_bpf_prog_run_prio(const struct leat_bpf_prog *prog);
 LEAT_API uint32_t leat_bpf_prog_chain_actions(const struct leat_bpf_prog *prog);
@@ -133,6 +139,9 @@ LEAT_API uint32_t leat_bpf_prog_chain_actions(const struct leat_bpf_prog *prog);
  * (each CPU number on one thread at a time).
  */
 LEAT_API uint32_t leat_bpf_prog_run(struct leat_bpf_prog *prog, struct leat_xdp_buff *xdp, unsigned int cpu);
+/** The same for a packet that is about to leave by port @port: what the program reads as egress_ifindex. */
+LEAT_API uint32_t leat_bpf_prog_run_egress(struct leat_bpf_prog *prog, struct leat_xdp_buff *xdp, unsigned int cpu,
+					   uint32_t port);
 
 /** Where the last program that said XDP_REDIRECT on a CPU wants its packet to go. */
 struct leat_bpf_redirect {
@@ -140,6 +149,7 @@ struct leat_bpf_redirect {
 	uint32_t key;
 	uint64_t flags;           /* as given to the helper */
 	uint32_t port;            /* the port that it comes to; 0: none */
+	struct leat_bpf_prog *prog; /* runs before it leaves there; NULL: none */
 };
 /** Reads it, after leat_bpf_prog_run() on that CPU returned LEAT_XDP_REDIRECT. *worker* of that CPU. */
 LEAT_API void leat_bpf_env_redirect(const struct leat_bpf_env *env, unsigned int cpu,
@@ -232,6 +242,10 @@ LEAT_API int leat_bpf_map_lookup_locked(struct leat_bpf_map *map, const void *ke
  * Sets the value(s) of @key; @flags BPF_ANY, BPF_NOEXIST, BPF_EXIST, and BPF_F_LOCK: in place, with the value's spin
  * lock taken. Locks themselves are never copied: they read as 0. Returns 0, -E2BIG (full), -EEXIST, -ENOENT, -EINVAL,
  * -EBUSY (a lock stayed taken), -EPERM (frozen). *any*.
+ *
+ * The value of a DEVMAP or DEVMAP_HASH is the number of a port that exists (0 deletes the entry of a DEVMAP), and where
+ * it has 8 bytes behind it leat_bpf_prog_number() of a loaded program of the same object for what leaves there, or 0. An
+ * entry goes with its port.
  */
 LEAT_API int leat_bpf_map_update(struct leat_bpf_map *map, const void *key, const void *value, uint64_t flags);
 /** Returns 0, -ENOENT, -EINVAL (an array). *any*. */

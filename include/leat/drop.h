@@ -21,6 +21,8 @@ LEAT_BEGIN_DECLS
 	X(XDP_ABORTED, "xdp_aborted", "a program said ABORTED or something unknown")             \
 	X(XDP_FRAGS, "xdp_frags", "several buffers, too long for the one that the program takes") \
 	X(XDP_REDIRECT, "xdp_redirect", "redirected to no port")                                 \
+	X(EGRESS_DROP, "egress_drop", "the program of a map's entry said DROP")                  \
+	X(EGRESS_ABORTED, "egress_aborted", "the program of a map's entry said neither PASS nor DROP") \
 	X(NO_XMIT, "no_xmit", "the port cannot transmit")                                        \
 	X(TX_FULL, "tx_full", "the transmit queue was full")                                     \
 	X(TX_DOWN, "tx_down", "the port is down")                                                \

@@ -54,7 +54,8 @@ LEAT_API int leat_xdp_prog_create(struct leat_net *net, const struct leat_xdp_pr
 /**
  * Makes a program of a loaded eBPF program (**borrows**; its object must outlive every attachment), with its own run
  * priority and chain actions unless @opts says otherwise; @opts may be NULL, and fn, priv and destroy_priv are ignored.
- * The object's environment must have as many CPUs as @net has workers. *control*. Returns as above.
+ * The object's environment must have as many CPUs as @net has workers. *control*. Returns as above; -EINVAL also when it
+ * is for packets that leave by an entry of a DEVMAP (leat_bpf_prog_egress()).
  */
 LEAT_API int leat_xdp_prog_create_bpf(struct leat_net *net, struct leat_bpf_prog *bpf,
 				      const struct leat_xdp_prog_opts *opts, struct leat_xdp_prog **prog);

@@ -24,6 +24,7 @@ struct leat_bpf_env {
 	unsigned int kernel_verifier; /* enum leat_bpf_kernel_verifier */
 	struct leat_epoch *epoch;
 	struct leat_epoch own_epoch; /* when none was given: reader 0 */
+	struct leat_net *net; /* whose ports programs see, or NULL: any number is one; src/xdp's */
 	struct leat_fib *fib; /* what bpf_fib_lookup() asks, or NULL (atomic); src/xdp's */
 	struct {
 		uint64_t random; /* state of that CPU's generator */

@@ -43,6 +43,21 @@ bool leat_bpf_prog_frags(const struct leat_bpf_prog *prog)
 	return prog->flags & LEAT_IMAGE_PROG_FRAGS;
 }
 
+bool leat_bpf_prog_egress(const struct leat_bpf_prog *prog)
+{
+	return prog->flags & LEAT_IMAGE_PROG_DEVMAP;
+}
+
+bool leat_bpf_prog_writes(const struct leat_bpf_prog *prog)
+{
+	return prog->writes_packet;
+}
+
+uint32_t leat_bpf_prog_number(const struct leat_bpf_prog *prog)
+{
+	return prog->number + 1;
+}
+
 uint32_t leat_bpf_prog_run_prio(const struct leat_bpf_prog *prog)
 {
 	return prog->run_prio;

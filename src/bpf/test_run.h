@@ -31,6 +31,7 @@ struct test_bpf {
 	uint8_t *packet; /* as allocated */
 	struct leat_bpf_run last;
 	bool jit; /* programs are compiled */
+	uint32_t flags; /* of programs that are added: LEAT_IMAGE_PROG_* */
 };
 
 static inline int test_bpf_begin(struct test_bpf *t, uint64_t fuel)
@@ -118,6 +119,7 @@ static inline int test_bpf_verify(struct test_bpf *t, const struct bpf_insn *ins
 	prog->name = "test";
 	prog->section = "xdp";
 	prog->number = t->obj.n_progs++;
+	prog->flags = t->flags;
 	prog->insn = insns;
 	prog->n_insns = n;
 	err = leat_bpf_verify(prog, diag);

@@ -89,6 +89,7 @@ int leat_net_create(const struct leat_net_opts *opts, struct leat_net **out)
 	net->log = own.log;
 	net->busy_ns = own.busy_ns ? own.busy_ns : BUSY_NS_DEFAULT;
 	leat_epoch_init(&net->epoch);
+	pthread_mutex_init(&net->watch_lock, NULL);
 	err = create_memory(net, own.arena_size);
 	if (err)
 		goto free_net;

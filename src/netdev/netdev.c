@@ -48,6 +48,38 @@ static int enter_table(struct leat_netdev *dev)
 	return -ENOSPC;
 }
 
+/* ---- who must know when a port goes ---- */
+
+void leat_net_watch_ports(struct leat_net *net, struct leat_port_watch *watch)
+{
+	pthread_mutex_lock(&net->watch_lock);
+	watch->next = net->watches;
+	net->watches = watch;
+	pthread_mutex_unlock(&net->watch_lock);
+}
+
+void leat_net_unwatch_ports(struct leat_net *net, struct leat_port_watch *watch)
+{
+	struct leat_port_watch **at;
+
+	pthread_mutex_lock(&net->watch_lock);
+	for (at = &net->watches; *at && *at != watch; at = &(*at)->next)
+		;
+	if (*at)
+		*at = watch->next;
+	pthread_mutex_unlock(&net->watch_lock);
+}
+
+static void tell_watches(struct leat_net *net, uint32_t index)
+{
+	struct leat_port_watch *watch;
+
+	pthread_mutex_lock(&net->watch_lock);
+	for (watch = net->watches; watch; watch = watch->next)
+		watch->gone(watch, index);
+	pthread_mutex_unlock(&net->watch_lock);
+}
+
 /* ---- life ---- */
 
 static int create_queues(struct leat_netdev *dev)
@@ -122,7 +154,8 @@ void leat_netdev_destroy(struct leat_netdev *dev)
 	LEAT_ASSERT(!dev->rx_handler);
 	leat_netdev_close(dev);
 	__atomic_store_n(&dev->net->port[dev->index], NULL, __ATOMIC_RELEASE);
-	leat_net_synchronize(dev->net);
+	tell_watches(dev->net, dev->index);
+	leat_net_synchronize(dev->net); /* after it no worker has the number from anywhere */
 	if (dev->chain)
 		dev->chain_free(dev->chain);
 	if (dev->ops->destroy)

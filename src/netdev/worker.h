@@ -11,9 +11,21 @@
 
 LEAT_STATIC_ASSERT(LEAT_WORKERS_MAX <= LEAT_EPOCH_READERS, "each worker is a reader");
 
+struct leat_bpf_map;
+struct leat_bpf_prog;
+
+/** Where a program sends its packet. */
+struct leat_redirect_to {
+	uint32_t port;                /* 0: nowhere */
+	bool not_ingress;             /* of all: but the port that it came in at */
+	struct leat_bpf_prog *egress; /* runs before it leaves; NULL: none */
+	struct leat_bpf_map *all;     /* instead of port and egress: to each port in this map, or NULL */
+};
+
 /** Frames on their way from one worker to one port, within one poll. The worker's; src/xdp fills and flushes. */
 struct leat_xdp_bulk_queue {
 	struct leat_netdev *dev;
+	struct leat_bpf_prog *egress;     /* of the frames that are in it; NULL: none */
 	struct leat_xdp_bulk_queue *next; /* on the worker's flush list */
 	bool listed;
 	struct leat_xdp_bulk bulk;
@@ -35,7 +47,7 @@ struct leat_worker {
 
 	/* this worker's alone */
 	struct leat_xdp_bulk_queue *flush_list; /* ports with redirected frames; empty between polls */
-	uint32_t redirect_port;                 /* what leat_xdp_redirect() said last */
+	struct leat_redirect_to redirect;       /* what a program said last */
 	int epfd, wakefd, timerfd;
 	uint64_t timer_due;                     /* what timerfd is set to; 0: nothing */
 	unsigned int rounds_without_look;       /* at the descriptors */
@@ -46,6 +58,13 @@ struct leat_worker {
 	uint32_t sleeping LEAT_CACHELINE_ALIGNED; /* waits, or is about to, on epfd (atomic) */
 	uint32_t stop;                            /* asked to end (atomic) */
 	uint64_t wakeups;                         /* times it stopped sleeping (atomic) */
+};
+
+/** Who must know when a port goes. */
+struct leat_port_watch {
+	struct leat_port_watch *next;
+	/** No worker finds port number @index any more once its poll has ended; the number is given out again after that. */
+	void (*gone)(struct leat_port_watch *watch, uint32_t index);
 };
 
 struct leat_net {
@@ -61,7 +80,13 @@ struct leat_net {
 	struct leat_worker *worker;            /* n_workers of them */
 	struct leat_netdev *port[LEAT_PORTS_MAX]; /* by number (atomic, grace period); 0 stays empty */
 	struct leat_epoch epoch;
+	pthread_mutex_t watch_lock;
+	struct leat_port_watch *watches;       /* under the lock */
 };
+
+/** Begins and ends to tell @watch (**borrows**) of ports that go. *any*, but not from a watch. */
+void leat_net_watch_ports(struct leat_net *net, struct leat_port_watch *watch);
+void leat_net_unwatch_ports(struct leat_net *net, struct leat_port_watch *watch);
 
 /** Wakes a worker that sleeps. *any*. */
 void leat_worker_wake(struct leat_worker *worker);

@@ -3,8 +3,8 @@
  * bpf.c: eBPF programs on ports: the program object, and the helpers that send packets to ports. Workers run, control
  * makes.
  *
- * A redirect helper notes where the packet is to go: for the receive path in the worker (redirect_port), for whoever
- * runs programs without ports (replay) in the environment.
+ * A redirect helper notes where the packet is to go: for the receive path in the worker, for whoever runs programs without
+ * ports (replay) in the environment.
  */
 #include <errno.h>
 #include <net/ethernet.h>
@@ -21,12 +21,19 @@
 /** The action that bpf_redirect_map() returns when there is no such entry: the low bits of its flags. */
 #define MISS_ACTION 3u
 
-static uint64_t note(struct leat_bpf_run *run, struct leat_bpf_map *map, uint32_t key, uint64_t flags, uint32_t port)
+static uint64_t note(struct leat_bpf_run *run, struct leat_bpf_map *map, uint32_t key, uint64_t flags,
+		     const struct leat_bpf_target *target)
 {
-	run->env->cpu[run->cpu].redirect =
-		(struct leat_bpf_redirect){ .map = map, .key = key, .flags = flags, .port = port };
+	run->env->cpu[run->cpu].redirect = (struct leat_bpf_redirect){
+		.map = map, .key = key, .flags = flags, .port = target->port, .prog = target->prog
+	};
 	if (run->xdp->worker)
-		run->xdp->worker->redirect_port = port;
+		run->xdp->worker->redirect = (struct leat_redirect_to){
+			.port = target->port,
+			.egress = target->prog,
+			.all = flags & BPF_F_BROADCAST ? map : NULL,
+			.not_ingress = flags & BPF_F_EXCLUDE_INGRESS,
+		};
 	return LEAT_XDP_REDIRECT;
 }
 
@@ -34,10 +41,12 @@ static uint64_t note(struct leat_bpf_run *run, struct leat_bpf_map *map, uint32_
 static uint64_t helper_redirect(struct leat_bpf_run *run, uint64_t index, uint64_t flags, uint64_t a3, uint64_t a4,
 				uint64_t a5)
 {
+	const struct leat_bpf_target target = { .port = (uint32_t)index };
+
 	(void)a3;
 	(void)a4;
 	(void)a5;
-	return flags ? (uint64_t)LEAT_XDP_ABORTED : note(run, NULL, (uint32_t)index, 0, (uint32_t)index);
+	return flags ? (uint64_t)LEAT_XDP_ABORTED : note(run, NULL, (uint32_t)index, 0, &target);
 }
 
 /** bpf_redirect_map(map, key, flags). */
@@ -45,18 +54,18 @@ static uint64_t helper_redirect_map(struct leat_bpf_run *run, uint64_t map_ptr, 
 				    uint64_t a4, uint64_t a5)
 {
 	struct leat_bpf_map *map = (struct leat_bpf_map *)(uintptr_t)map_ptr;
-	uint32_t port = 0;
+	struct leat_bpf_target target = { .port = 0 };
 
 	(void)a4;
 	(void)a5;
 	if (!map->type->target || flags & ~(uint64_t)leat_portmap_flags(map))
 		return LEAT_XDP_ABORTED;
 	/* the kernel cuts keys, too */
-	if (!(flags & BPF_F_BROADCAST) && !map->type->target(map, (uint32_t)key, &port)) {
-		note(run, NULL, 0, 0, 0);
+	if (!(flags & BPF_F_BROADCAST) && !map->type->target(map, (uint32_t)key, &target)) {
+		note(run, NULL, 0, 0, &target);
 		return flags & MISS_ACTION;
 	}
-	return note(run, map, (uint32_t)key, flags, port);
+	return note(run, map, (uint32_t)key, flags, &target);
 }
 
 /** As mtu_of(), where ports are what the forwarding table says of them; the packet's own is one as they mostly are. */
@@ -135,6 +144,7 @@ void leat_xdp_bpf_init(void)
 int leat_xdp_bpf_env_create(struct leat_net *net, const struct leat_bpf_env_opts *opts, struct leat_bpf_env **env)
 {
 	struct leat_bpf_env_opts own = { .size = sizeof(own) };
+	int err;
 
 	if (opts && opts->size == sizeof(own))
 		own = *opts;
@@ -142,7 +152,10 @@ int leat_xdp_bpf_env_create(struct leat_net *net, const struct leat_bpf_env_opts
 	own.epoch = &net->epoch;
 	own.log = own.log ? own.log : leat_net_log(net);
 	leat_xdp_bpf_init();
-	return leat_bpf_env_create(&own, env);
+	err = leat_bpf_env_create(&own, env);
+	if (!err)
+		(*env)->net = net;
+	return err;
 }
 
 static uint32_t run_bpf(struct leat_xdp_buff *xdp, void *priv)
@@ -154,9 +167,8 @@ int leat_xdp_prog_create_bpf(struct leat_net *net, struct leat_bpf_prog *bpf, co
 			     struct leat_xdp_prog **prog)
 {
 	struct leat_xdp_prog_opts own = { .size = sizeof(own) };
-	struct leat_bpf_check check;
 
-	if (opts && opts->size != sizeof(own))
+	if ((opts && opts->size != sizeof(own)) || leat_bpf_prog_egress(bpf))
 		return -EINVAL;
 	if (opts)
 		own = *opts;
@@ -171,8 +183,7 @@ int leat_xdp_prog_create_bpf(struct leat_net *net, struct leat_bpf_prog *bpf, co
 		own.chain_actions = leat_bpf_prog_chain_actions(bpf);
 	if (leat_bpf_prog_frags(bpf))
 		own.flags |= LEAT_XDP_PROG_FRAGS;
-	leat_bpf_prog_check(bpf, &check);
-	if (!check.writes_packet)
+	if (!leat_bpf_prog_writes(bpf))
 		own.flags |= LEAT_XDP_PROG_READ_ONLY;
 	return leat_xdp_prog_create(net, &own, prog);
 }

@@ -4,9 +4,15 @@
  *
  * Control writes entries, programs on workers look them up and redirect to them. An entry is a value of 4 or 8 bytes
  * and a state; both are written and read with atomics, so that a reader sees an entry or none. DEVMAP entries are port
- * numbers of the datapath. A DEVMAP_HASH has any 32-bit key: entries lie in a table of twice the size, linear probing,
+ * numbers of the datapath, with a program of the map's object that runs before a packet leaves there, or none: a redirect
+ * reads both at once. A DEVMAP_HASH has any 32-bit key: entries lie in a table of twice the size, linear probing,
  * and keys that were used once keep their place until the map goes (a deleted one can be taken by any key, at once: a
  * redirect notices, a program that goes on reading a value reads the new key's).
+ *
+ * An entry goes with its port. When a port is taken out of the datapath's table, every map is told (port_gone()), and
+ * only then comes the grace period after which the number can be another port's. An entry that is written meanwhile is
+ * either seen by that or finds, under the same lock, that there is no such port. So no entry ever leads to a port that it
+ * was not written for.
  *
  * CPUMAP and XSKMAP keep their entries and give the kernel's verdict; a packet that is sent there is dropped and
  * counted (xdp_redirect) until there is something behind them.
@@ -18,6 +24,9 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "bpf/env.h"
+#include "bpf/prog.h"
+#include "netdev/worker.h"
 
 #define ENTRIES_MAX (1u << 20)
 
@@ -26,13 +35,16 @@ enum entry_state { ENTRY_NEVER, ENTRY_GONE, ENTRY_USED };
 struct entry {
 	uint32_t state;  /* enum entry_state (atomic) */
 	uint32_t key;    /* constant while used */
-	uint64_t target; /* key in the high half, port in the low one: a redirect reads both at once (atomic) */
+	uint64_t target; /* what a redirect reads, at once: see pack() (atomic) */
 	uint64_t value;  /* as programs see it: ifindex or queue size in the low half, program in the high one (atomic) */
 };
 
 struct portmap {
+	struct leat_port_watch watch;
+	struct leat_net *net; /* whose ports there are; NULL: any number is one */
 	pthread_mutex_t lock; /* writers */
 	uint32_t used;
+	uint32_t end; /* no entry from this place on was ever used (atomic) */
 	uint32_t n; /* entries in the table */
 	struct entry *entry;
 };
@@ -42,11 +54,40 @@ static bool hashed(const struct leat_bpf_map *map)
 	return map->type->type == BPF_MAP_TYPE_DEVMAP_HASH;
 }
 
+static bool holds_ports(const struct leat_bpf_map *map)
+{
+	return map->type->type == BPF_MAP_TYPE_DEVMAP || hashed(map);
+}
+
 uint32_t leat_portmap_flags(const struct leat_bpf_map *map)
 {
-	bool dev = map->type->type == BPF_MAP_TYPE_DEVMAP || hashed(map);
+	return holds_ports(map) ? 3u | BPF_F_BROADCAST | BPF_F_EXCLUDE_INGRESS : 3u;
+}
 
-	return dev ? 3u | BPF_F_BROADCAST | BPF_F_EXCLUDE_INGRESS : 3u;
+/* ---- where an entry leads ---- */
+
+/* 32 bits of key, 9 of the program's number, which is LEAT_IMAGE_PROGS_MAX at most, and the port's in the others. */
+#define PORT_BITS 23
+#define PORT_MAX ((1u << PORT_BITS) - 1)
+#define PROG_BITS (32 - PORT_BITS)
+LEAT_STATIC_ASSERT(LEAT_IMAGE_PROGS_MAX < 1u << PROG_BITS && LEAT_PORTS_MAX <= PORT_MAX, "both have room");
+
+static uint64_t pack(uint32_t key, uint32_t port, uint32_t prog)
+{
+	return (uint64_t)key << 32 | (uint64_t)prog << PORT_BITS | port;
+}
+
+static uint32_t port_in(uint64_t target)
+{
+	return (uint32_t)target & PORT_MAX;
+}
+
+static void unpack(const struct leat_bpf_map *map, uint64_t word, struct leat_bpf_target *target)
+{
+	uint32_t prog = (uint32_t)word >> PORT_BITS;
+
+	target->port = port_in(word);
+	target->prog = prog ? &map->obj->prog[prog - 1] : NULL;
 }
 
 /* ---- finding an entry ---- */
@@ -92,12 +133,31 @@ static struct entry *find_room(const struct leat_bpf_map *map, uint32_t key)
 	return &pm->entry[at];
 }
 
-static void set_entry(struct entry *entry, uint32_t key, uint64_t value)
+static void set_entry(struct entry *entry, uint32_t key, uint64_t value, uint64_t target)
 {
 	__atomic_store_n(&entry->value, value, __ATOMIC_RELAXED);
-	__atomic_store_n(&entry->target, (uint64_t)key << 32 | (uint32_t)value, __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->target, target, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->key, key, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->state, ENTRY_USED, __ATOMIC_RELEASE);
+}
+
+/** Under the lock. */
+static void delete_entry(struct portmap *pm, struct entry *entry)
+{
+	__atomic_store_n(&entry->state, ENTRY_GONE, __ATOMIC_RELEASE);
+	pm->used--;
+}
+
+static void port_gone(struct leat_port_watch *watch, uint32_t index)
+{
+	struct portmap *pm = (struct portmap *)watch; /* its first member */
+	uint32_t i;
+
+	pthread_mutex_lock(&pm->lock);
+	for (i = 0; i < pm->end; i++)
+		if (pm->entry[i].state == ENTRY_USED && port_in(pm->entry[i].target) == index)
+			delete_entry(pm, &pm->entry[i]);
+	pthread_mutex_unlock(&pm->lock);
 }
 
 /* ---- operations ---- */
@@ -128,6 +188,10 @@ static int portmap_create(struct leat_bpf_map *map)
 		return -ENOMEM;
 	}
 	pthread_mutex_init(&pm->lock, NULL);
+	pm->net = holds_ports(map) ? map->env->net : NULL;
+	pm->watch.gone = port_gone;
+	if (pm->net)
+		leat_net_watch_ports(pm->net, &pm->watch);
 	map->map_flags |= BPF_F_RDONLY_PROG; /* a look-up gives the entry itself; as in the kernel */
 	map->priv = pm;
 	return 0;
@@ -137,6 +201,9 @@ static void portmap_destroy(struct leat_bpf_map *map)
 {
 	struct portmap *pm = map->priv;
 
+	if (pm->net)
+		leat_net_unwatch_ports(pm->net, &pm->watch);
+	pthread_mutex_destroy(&pm->lock);
 	leat_heap_free(pm->entry);
 	leat_heap_free(pm);
 }
@@ -157,25 +224,78 @@ static void *portmap_lookup(struct leat_bpf_map *map, const void *key, unsigned 
 	return entry ? &entry->value : NULL;
 }
 
-static int update_locked(struct leat_bpf_map *map, uint32_t key, uint64_t value, uint64_t flags)
+/** Whether an entry may name program number @prog: it is there, loaded, and for packets that leave. */
+static bool is_egress(const struct leat_bpf_map *map, uint32_t prog)
+{
+	const struct leat_bpf_object *obj = map->obj;
+
+	return prog <= obj->n_progs && obj->prog[prog - 1].loaded && leat_bpf_prog_egress(&obj->prog[prog - 1]);
+}
+
+/**
+ * What @value, as written, comes to: @target, and the value that is read. Under the lock: a port that is there stays
+ * until its watch has been told. 0, or -EINVAL.
+ */
+static int resolve(const struct leat_bpf_map *map, uint32_t key, uint64_t *value, uint64_t *target)
+{
+	const struct portmap *pm = map->priv;
+	uint32_t port = (uint32_t)*value, prog = (uint32_t)(*value >> 32);
+
+	*target = pack(key, 0, 0);
+	if (!holds_ports(map))
+		return 0;
+	if (prog > INT32_MAX) /* a descriptor of less than 0: none, as in the kernel */
+		prog = 0;
+	if (port > PORT_MAX || (prog && (!port || !is_egress(map, prog))) ||
+	    (port && pm->net && !leat_netdev_by_index(pm->net, port)))
+		return -EINVAL;
+	*value = (uint64_t)prog << 32 | port;
+	*target = pack(key, port, prog);
+	return 0;
+}
+
+static int put_locked(struct leat_bpf_map *map, uint32_t key, uint64_t value, uint64_t target)
 {
 	struct portmap *pm = map->priv;
 	struct entry *entry = find(map, key);
+	uint32_t end;
 
-	if (entry && flags == BPF_NOEXIST)
-		return -EEXIST;
-	if (!entry && flags == BPF_EXIST)
-		return -ENOENT;
 	if (!entry && pm->used == map->max_entries)
 		return -E2BIG;
 	if (!entry) {
 		entry = find_room(map, key);
 		pm->used++;
 	}
-	set_entry(entry, key, value);
+	set_entry(entry, key, value, target);
+	end = (uint32_t)(entry - pm->entry) + 1;
+	if (end > pm->end)
+		__atomic_store_n(&pm->end, end, __ATOMIC_RELEASE); /* pairs with leat_portmap_next() */
 	return 0;
 }
 
+static int update_locked(struct leat_bpf_map *map, uint32_t key, uint64_t value, uint64_t flags)
+{
+	struct portmap *pm = map->priv;
+	struct entry *entry = find(map, key);
+	uint64_t target;
+	int err;
+
+	if (hashed(map) && !(uint32_t)value)
+		return -EINVAL;
+	if (entry && flags == BPF_NOEXIST)
+		return -EEXIST;
+	err = resolve(map, key, &value, &target);
+	if (err)
+		return err;
+	if (holds_ports(map) && !(uint32_t)value) { /* no port: that deletes it */
+		if (entry)
+			delete_entry(pm, entry);
+		return 0;
+	}
+	return put_locked(map, key, value, target);
+}
+
+/* BPF_EXIST creates, too, as in the kernel. */
 static int portmap_update(struct leat_bpf_map *map, const void *key, const void *value, uint64_t flags,
 			  unsigned int cpu)
 {
@@ -193,7 +313,7 @@ static int portmap_update(struct leat_bpf_map *map, const void *key, const void 
 	if (!hashed(map) && flags == BPF_NOEXIST)
 		return -EEXIST; /* an array has all of its elements */
 	pthread_mutex_lock(&pm->lock);
-	err = update_locked(map, k, v, hashed(map) ? flags : BPF_ANY);
+	err = update_locked(map, k, v, flags);
 	pthread_mutex_unlock(&pm->lock);
 	return err;
 }
@@ -209,10 +329,8 @@ static int portmap_delete(struct leat_bpf_map *map, const void *key, unsigned in
 		return -EINVAL;
 	pthread_mutex_lock(&pm->lock);
 	entry = find(map, k);
-	if (entry) {
-		__atomic_store_n(&entry->state, ENTRY_GONE, __ATOMIC_RELEASE);
-		pm->used--;
-	}
+	if (entry)
+		delete_entry(pm, entry);
 	pthread_mutex_unlock(&pm->lock);
 	return entry || !hashed(map) ? 0 : -ENOENT;
 }
@@ -220,10 +338,13 @@ static int portmap_delete(struct leat_bpf_map *map, const void *key, unsigned in
 /** The next used entry from place @at on. */
 static int next_from(const struct portmap *pm, uint32_t at, void *next)
 {
+	uint32_t key;
+
 	for (; at < pm->n; at++) {
 		if (__atomic_load_n(&pm->entry[at].state, __ATOMIC_ACQUIRE) != ENTRY_USED)
 			continue;
-		memcpy(next, &pm->entry[at].key, sizeof(uint32_t));
+		key = __atomic_load_n(&pm->entry[at].key, __ATOMIC_RELAXED);
+		memcpy(next, &key, sizeof(key));
 		return 0;
 	}
 	return -ENOENT;
@@ -257,17 +378,31 @@ static bool portmap_contains(const struct leat_bpf_map *map, uint64_t addr, uint
 	       in - offsetof(struct entry, value) + size <= map->value_size;
 }
 
-static bool portmap_target(struct leat_bpf_map *map, uint32_t key, uint32_t *port)
+static bool portmap_target(struct leat_bpf_map *map, uint32_t key, struct leat_bpf_target *target)
 {
 	const struct entry *entry = find(map, key);
-	bool dev = map->type->type == BPF_MAP_TYPE_DEVMAP || hashed(map);
+	uint64_t word = entry ? __atomic_load_n(&entry->target, __ATOMIC_RELAXED) : 0;
 
-	uint64_t target = entry ? __atomic_load_n(&entry->target, __ATOMIC_RELAXED) : 0;
-
-	if (!entry || target >> 32 != key) /* the entry has become another key's since it was found */
+	if (!entry || word >> 32 != key) /* the entry has become another key's since it was found */
 		return false;
-	*port = dev ? (uint32_t)target : 0;
+	unpack(map, word, target);
 	return true;
+}
+
+bool leat_portmap_next(const struct leat_bpf_map *map, uint32_t *at, struct leat_bpf_target *target)
+{
+	const struct portmap *pm = map->priv;
+	uint32_t end = __atomic_load_n(&pm->end, __ATOMIC_ACQUIRE); /* pairs with put_locked() */
+	const struct entry *entry;
+
+	while (*at < end) {
+		entry = &pm->entry[(*at)++];
+		if (__atomic_load_n(&entry->state, __ATOMIC_ACQUIRE) != ENTRY_USED) /* pairs with set_entry() */
+			continue;
+		unpack(map, __atomic_load_n(&entry->target, __ATOMIC_RELAXED), target);
+		return true;
+	}
+	return false;
 }
 
 #define PORTMAP(number, text, more_flags)                                                                     \

@@ -9,5 +9,10 @@
 void leat_portmap_register(void);
 /** The flags that bpf_redirect_map() takes for this type of map. */
 uint32_t leat_portmap_flags(const struct leat_bpf_map *map);
+/**
+ * Where the next entry from place *@at on leads, which is moved behind it; false: there is none. 0 is the first place.
+ * Entries that are there all the while come once each. *worker*.
+ */
+bool leat_portmap_next(const struct leat_bpf_map *map, uint32_t *at, struct leat_bpf_target *target);
 
 #endif

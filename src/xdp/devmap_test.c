@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <leat/xdp_prog.h>
 #include <pthread.h>
 
@@ -46,6 +47,67 @@ static void entries_are_read_only(void **state)
 	}
 }
 
+/* Writes an entry, and reads what is there then: UINT64_MAX for none. */
+static int put(struct leat_bpf_map *map, uint32_t key, uint32_t port, int32_t prog, uint64_t flags, uint64_t *now)
+{
+	const struct bpf_devmap_val value = { .ifindex = port, .bpf_prog.fd = prog };
+	int err = leat_bpf_map_update(map, &key, &value, flags);
+
+	*now = UINT64_MAX;
+	leat_bpf_map_lookup(map, &key, now);
+	return err;
+}
+
+/** What Linux 6.18 answers, but for the numbers of programs. */
+static void updates_are_the_kernels(void **state)
+{
+	static const struct bpf_insn pass[] = { MOV64K(R0, LEAT_XDP_PASS), EXIT };
+	enum { NONE, INGRESS, EGRESS, NO_SUCH };
+	static const struct {
+		uint32_t key, port;
+		int32_t prog;
+		uint64_t flags;
+		int array, hash;                /* answers */
+		uint64_t array_now, hash_now;   /* what is there then; ~0: nothing */
+	} steps[] = {
+		{ 1, 7, NONE, 0, 0, 0, 7, 7 },
+		{ 1, 7, EGRESS, 0, 0, 0, 7 | UINT64_C(2) << 32, 7 | UINT64_C(2) << 32 },
+		{ 1, 7, INGRESS, 0, -EINVAL, -EINVAL, 7 | UINT64_C(2) << 32, 7 | UINT64_C(2) << 32 },
+		{ 1, 7, NO_SUCH, 0, -EINVAL, -EINVAL, 7 | UINT64_C(2) << 32, 7 | UINT64_C(2) << 32 },
+		{ 1, 7, -1, 0, 0, 0, 7, 7 },
+		{ 1, 0, EGRESS, 0, -EINVAL, -EINVAL, 7, 7 },
+		{ 1, 0, NONE, 0, 0, -EINVAL, ~UINT64_C(0), 7 },
+		{ 2, 7, NONE, BPF_EXIST, 0, 0, 7, 7 },
+		{ 3, 7, NONE, BPF_NOEXIST, -EEXIST, 0, ~UINT64_C(0), 7 },
+		{ 3, 7, NONE, BPF_NOEXIST, -EEXIST, -EEXIST, ~UINT64_C(0), 7 },
+		{ 3, 7, NONE, 3, -EINVAL, -EINVAL, ~UINT64_C(0), 7 },
+		{ 4, 7, NONE, 0, -E2BIG, 0, ~UINT64_C(0), 7 },
+		{ 5, 7, NONE, 0, -E2BIG, -E2BIG, ~UINT64_C(0), ~UINT64_C(0) },
+		{ 3, 1u << 31, NONE, 0, -EINVAL, -EINVAL, ~UINT64_C(0), 7 },
+	};
+	struct test_bpf t;
+	uint64_t now;
+	uint32_t i;
+
+	(void)state;
+	leat_xdp_bpf_init();
+	assert_int_equal(test_bpf_begin(&t, 0), 0);
+	assert_int_equal(test_bpf_prog(&t, pass, N(pass)), 0);
+	t.flags = LEAT_IMAGE_PROG_DEVMAP;
+	assert_int_equal(test_bpf_prog(&t, pass, N(pass)), 1);
+	assert_int_equal(test_bpf_map(&t, BPF_MAP_TYPE_DEVMAP, 4, 8, 4, 0), 0);
+	assert_int_equal(test_bpf_map(&t, BPF_MAP_TYPE_DEVMAP_HASH, 4, 8, 4, 0), 1);
+	for (i = 0; i < N(steps); i++) {
+		assert_int_equal(put(&t.map[0], steps[i].key, steps[i].port, steps[i].prog, steps[i].flags, &now),
+				 steps[i].array);
+		assert_true(now == steps[i].array_now);
+		assert_int_equal(put(&t.map[1], steps[i].key, steps[i].port, steps[i].prog, steps[i].flags, &now),
+				 steps[i].hash);
+		assert_true(now == steps[i].hash_now);
+	}
+	test_bpf_end(&t);
+}
+
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define CHANGES 1000000
 #else
@@ -63,14 +125,15 @@ struct looker {
 static void *look(void *arg)
 {
 	struct looker *l = arg;
-	uint32_t port, i;
+	struct leat_bpf_target target;
+	uint32_t i;
 
 	while (!__atomic_load_n(&l->stop, __ATOMIC_RELAXED)) {
 		for (i = 0; i < 2; i++) {
-			if (!l->map->type->target(l->map, keys[i], &port))
+			if (!l->map->type->target(l->map, keys[i], &target))
 				continue;
 			l->hits++;
-			l->wrong += port != keys[i] + 100;
+			l->wrong += target.port != keys[i] + 100;
 		}
 	}
 	return NULL;
@@ -104,6 +167,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(entries_are_read_only),
+		cmocka_unit_test(updates_are_the_kernels),
 		cmocka_unit_test(an_entry_that_is_used_again_is_the_new_keys_only),
 	};
 

@@ -3,11 +3,22 @@
 #ifndef LEAT_XDP_REDIRECT_H
 #define LEAT_XDP_REDIRECT_H
 
+#include <leat/driver.h>
+
 #include "netdev/worker.h"
 
-/** Queues a frame for a port (**consumes**); leaves at 16 or at the end of the poll. *worker*. */
-void leat_redirect_enqueue(struct leat_worker *worker, struct leat_netdev *dev, struct leat_xdp_frame *frame);
+/**
+ * Queues a frame for a port (**consumes**); leaves at 16 or at the end of the poll. @egress runs on it before, NULL:
+ * nothing does. *worker*.
+ */
+void leat_redirect_enqueue(struct leat_rx *rx, struct leat_netdev *dev, struct leat_bpf_prog *egress,
+			   struct leat_xdp_frame *frame);
+/**
+ * Queues a packet for each port in to->all: clones that share its payload, and for the last one the packet itself. A
+ * port for which there is no memory counts that. Returns false when there is no port (**consumes** @xdp else). *worker*.
+ */
+bool leat_redirect_to_all(struct leat_rx *rx, const struct leat_redirect_to *to, const struct leat_xdp_buff *xdp);
 /** Sends everything that the poll has queued; the flush list is empty after it. *worker*. */
-void leat_redirect_flush(struct leat_worker *worker);
+void leat_redirect_flush(struct leat_rx *rx);
 
 #endif

@@ -9,11 +9,11 @@
  *
  * Program and rx handler are read once per poll, and everything gathered has left before leat_rx_end() returns.
  */
-#include <errno.h>
 #include <leat/driver.h>
 
 #include "netdev/worker.h"
 #include "xdp/prog.h"
+#include "xdp/ready.h"
 #include "xdp/redirect.h"
 
 /* ---- what leaves in bulk ---- */
@@ -82,12 +82,14 @@ static void verdict_tx(struct leat_rx *rx, struct leat_xdp_buff *xdp)
 
 static void verdict_redirect(struct leat_rx *rx, struct leat_xdp_buff *xdp)
 {
-	struct leat_netdev *dev = leat_netdev_by_index(rx->worker->net, rx->worker->redirect_port);
+	/* a copy: programs that run before packets leave may say theirs meanwhile */
+	const struct leat_redirect_to to = rx->worker->redirect;
+	struct leat_netdev *dev = leat_netdev_by_index(rx->worker->net, to.port);
 
-	if (leat_unlikely(!dev))
+	if (to.all ? !leat_redirect_to_all(rx, &to, xdp) : !dev)
 		drop(rx, xdp, LEAT_DROP_XDP_REDIRECT);
-	else
-		leat_redirect_enqueue(rx->worker, dev, leat_xdp_buff_to_frame(xdp));
+	else if (!to.all)
+		leat_redirect_enqueue(rx, dev, to.egress, leat_xdp_buff_to_frame(xdp));
 }
 
 static void (*const verdicts[LEAT_XDP_ACTIONS])(struct leat_rx *rx, struct leat_xdp_buff *xdp) = {
@@ -106,19 +108,14 @@ static inline uint32_t run_one(struct leat_rx *rx, struct leat_xdp_prog *prog, s
 	return action;
 }
 
-/* ---- what a program must find: one buffer unless it takes several, room and a payload of its own ---- */
-
 /** Makes a packet of several buffers one for a program that takes no more. False: it was dropped. */
 static bool make_linear(struct leat_rx *rx, struct leat_xdp_buff *xdp)
 {
-	int err = rx->napi->pool ? leat_xdp_linearize(rx->napi->pool, xdp) : -ENOMEM;
+	int err = leat_rx_linearize(rx, xdp);
 
-	if (err) {
-		drop(rx, xdp, err == -EMSGSIZE ? LEAT_DROP_XDP_FRAGS : LEAT_DROP_NO_MEMORY);
-		return false;
-	}
-	leat_count(&rx->napi->stats.linear_copies, 1);
-	return true;
+	if (err)
+		drop(rx, xdp, leat_rx_why(err));
+	return !err;
 }
 
 static inline bool takes_frags(const struct leat_xdp_prog *prog)
@@ -132,7 +129,7 @@ static void run_program(struct leat_rx *rx, struct leat_xdp_buff *xdp)
 	uint32_t action = LEAT_XDP_PASS;
 	unsigned int i = 0;
 
-	rx->worker->redirect_port = 0;
+	rx->worker->redirect = (struct leat_redirect_to){ .port = 0 };
 	do {
 		if (leat_unlikely(xdp->frags) && !takes_frags(chain->prog[i]) && !make_linear(rx, xdp))
 			return;
@@ -141,35 +138,21 @@ static void run_program(struct leat_rx *rx, struct leat_xdp_buff *xdp)
 	verdicts[action](rx, xdp);
 }
 
-/** Gives the packet a head of its own with headroom. False when memory is out. */
-static bool copy_head(struct leat_rx *rx, struct leat_xdp_buff *xdp)
+/**
+ * A packet from another port: posted without headroom, perhaps, or with a payload that somebody else reads. @own_head:
+ * the linear part must be the packet's alone.
+ */
+static void run_program_on_travelled(struct leat_rx *rx, struct leat_xdp_buff *xdp, bool own_head)
 {
-	if (!rx->napi->pool || leat_xdp_copy_head(rx->napi->pool, xdp))
-		return false;
-	leat_count(&rx->napi->stats.headroom_copies, 1);
-	return true;
-}
-
-/** Whether the fragments are the program's to write, made so if need be; one that only reads need not have them. */
-static bool own_frags(struct leat_rx *rx, struct leat_xdp_buff *xdp)
-{
-	return leat_likely(!xdp->frags) || !rx->chain->writes ||
-	       (rx->napi->pool && !leat_xdp_unshare_frags(rx->napi->pool, xdp));
-}
-
-/** A packet from another port: posted without headroom, perhaps, or with a payload that somebody else reads. */
-static void run_program_on_travelled(struct leat_rx *rx, struct leat_xdp_buff *xdp)
-{
-	bool room;
+	bool writes = rx->chain->writes;
 
 	if (leat_unlikely(xdp->frags) && !takes_frags(rx->chain->prog[0])) {
 		if (make_linear(rx, xdp)) /* which gives it all that it needs */
 			run_program(rx, xdp);
 		return;
 	}
-	/* metadata lies within the headroom, as in the kernel: it takes none of it away */
-	room = !rx->chain->writes || xdp->data - leat_run_start(xdp->run) >= (ptrdiff_t)LEAT_XDP_HEADROOM;
-	if ((leat_unlikely(!room || leat_run_is_shared(xdp->run)) && !copy_head(rx, xdp)) || !own_frags(rx, xdp))
+	if ((leat_unlikely((writes && !leat_rx_has_room(xdp)) || (own_head && leat_run_is_shared(xdp->run))) &&
+	     leat_rx_copy_head(rx, xdp)) || (writes && leat_rx_own_frags(rx, xdp)))
 		drop(rx, xdp, LEAT_DROP_NO_MEMORY);
 	else
 		run_program(rx, xdp);
@@ -227,8 +210,8 @@ void leat_rx_frame(struct leat_rx *rx, struct leat_xdp_frame *frame)
 	own(rx, &xdp);
 	if (!arrived(rx, frame->len, leat_xdp_frame_len(frame)))
 		drop(rx, &xdp, LEAT_DROP_RUNT);
-	else if (rx->chain)
-		run_program_on_travelled(rx, &xdp);
+	else if (rx->chain) /* the descriptor of its head is its own, whoever reads the bytes */
+		run_program_on_travelled(rx, &xdp, rx->chain->writes);
 	else
 		verdict_pass(rx, &xdp);
 }
@@ -243,7 +226,7 @@ void leat_rx_skb(struct leat_rx *rx, struct leat_skb *skb)
 	} else if (rx->chain) {
 		if (!leat_skb_to_xdp_buff(rx->worker->objs, skb, &xdp)) {
 			own(rx, &xdp);
-			run_program_on_travelled(rx, &xdp);
+			run_program_on_travelled(rx, &xdp, true); /* it may become a frame, which lives in its head */
 			return;
 		}
 		reason = LEAT_DROP_NO_MEMORY;
@@ -264,7 +247,7 @@ void leat_rx_end(struct leat_rx *rx)
 	struct leat_rxq_stats *stats = &rx->napi->stats;
 
 	flush_tx(rx);
-	leat_redirect_flush(rx->worker);
+	leat_redirect_flush(rx);
 	flush_pass(rx);
 	LEAT_ASSERT(!rx->worker->flush_list);
 	leat_count(&stats->packets, rx->packets);

@@ -62,6 +62,22 @@ static inline void test_queue_skb(struct test_queue *q, const struct leat_skb *s
 	packet->meta = skb->meta;
 }
 
+/** The same for a frame. */
+static inline void test_queue_frame(struct test_queue *q, const struct leat_xdp_frame *frame)
+{
+	struct test_packet *packet = test_queue_add(q, NULL, leat_xdp_frame_len(frame));
+	uint32_t i, off = frame->len;
+
+	memcpy(packet->bytes, frame->data, frame->len);
+	for (i = 0; frame->frags && i < frame->frags->n; i++) {
+		const struct leat_frag *frag = &frame->frags->frag[i];
+
+		memcpy(packet->bytes + off, leat_run_start(frag->run) + frag->off, frag->len);
+		off += frag->len;
+	}
+	packet->meta = frame->meta;
+}
+
 /** Receive handler: copies the packets into the test_queue that is its argument. */
 static inline void test_record(void *arg, struct leat_worker *worker, struct leat_netdev *dev, struct leat_skb **skbs,
 			       unsigned int n)
@@ -178,7 +194,7 @@ static inline int test_port_xdp_xmit(struct leat_netdev *dev, unsigned int txq, 
 	(void)txq;
 	port->calls++;
 	for (i = 0; i < n; i++)
-		test_queue_add(&port->out, frames[i]->data, frames[i]->len);
+		test_queue_frame(&port->out, frames[i]);
 	leat_xdp_return_frame_bulk(frames, n);
 	return (int)n;
 }

@@ -55,6 +55,12 @@ struct leat_bpf_cursor {
 	uint32_t steps;           /* what the last step cost, in looks at memory */
 };
 
+/** What an entry that packets are redirected to stands for. */
+struct leat_bpf_target {
+	uint32_t port;              /* number of the port; 0: it is no port */
+	struct leat_bpf_prog *prog; /* runs before a packet leaves there; NULL: none */
+};
+
 #define LEAT_BPF_MAP_PER_CPU 0x1u
 #define LEAT_BPF_MAP_NO_LOOKUP 0x2u /* programs cannot look values up (program arrays, rings, DEVMAP) */
 #define LEAT_BPF_MAP_NO_UPDATE 0x4u /* programs cannot write elements */
@@ -91,11 +97,8 @@ struct leat_bpf_map_type {
 	bool (*contains)(const struct leat_bpf_map *map, uint64_t addr, uint32_t size);
 	/** Rings only. */
 	int (*consume)(struct leat_bpf_map *map, leat_bpf_record_fn *fn, void *arg);
-	/**
-	 * bpf_redirect_map(): whether the entry exists, and the port it stands for (0: it is no port). NULL: cannot be
-	 * redirected to. *worker*.
-	 */
-	bool (*target)(struct leat_bpf_map *map, uint32_t key, uint32_t *port);
+	/** bpf_redirect_map(): whether the entry exists, and what it stands for. NULL: cannot be redirected to. *worker*. */
+	bool (*target)(struct leat_bpf_map *map, uint32_t key, struct leat_bpf_target *target);
 };
 
 /** The type with that number, or NULL. */
