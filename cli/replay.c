@@ -98,7 +98,15 @@ static int set_variables(struct replay *r)
 	return first;
 }
 
-/* Whether --map fills a program array, perhaps: then all programs are loaded, because any can be reached. */
+/* Whether values of a map name programs, perhaps. */
+static bool names_programs(const struct leat_bpf_map_info *info)
+{
+	bool ports = !strncmp(info->type_name, "devmap", 6);
+
+	return !strcmp(info->type_name, "prog_array") || (ports && info->value_size > 4);
+}
+
+/* Whether --map fills such a map, perhaps: then all programs are loaded, because any can be reached. */
 static bool needs_all(const struct replay *r)
 {
 	const struct replay_words *maps = &r->opts->maps;
@@ -108,7 +116,7 @@ static bool needs_all(const struct replay *r)
 
 	for (i = 0; (map = leat_bpf_object_map_get(r->obj, i)); i++) {
 		leat_bpf_map_info(map, &info);
-		for (k = 0; !strcmp(info.type_name, "prog_array") && k < maps->n; k++)
+		for (k = 0; names_programs(&info) && k < maps->n; k++)
 			if (!strchr(maps->word[k], '=') ||
 			    !strncmp(maps->word[k], info.name, strcspn(maps->word[k], "=")))
 				return true;

@@ -15,7 +15,7 @@ const char *replay_verdict_name(uint32_t verdict)
 static void target_text(const struct leat_bpf_redirect *to, char *buf, size_t size)
 {
 	struct leat_bpf_map_info info;
-	char port[24] = "";
+	char port[24] = "", prog[80] = "";
 
 	if (!to->map && !to->key) {
 		snprintf(buf, size, " to nowhere");
@@ -28,10 +28,12 @@ static void target_text(const struct leat_bpf_redirect *to, char *buf, size_t si
 	leat_bpf_map_info(to->map, &info);
 	if (to->port)
 		snprintf(port, sizeof(port), ", port %u", to->port);
+	if (to->prog)
+		snprintf(prog, sizeof(prog), " through %s", leat_bpf_prog_name(to->prog));
 	if (to->flags & BPF_F_BROADCAST)
 		snprintf(buf, size, " to all of %s", info.name);
 	else
-		snprintf(buf, size, " to %s[%u]%s", info.name, to->key, port);
+		snprintf(buf, size, " to %s[%u]%s%s", info.name, to->key, port, prog);
 }
 
 void replay_verdict_text(const struct replay *r, uint32_t verdict, char *buf, size_t size)
@@ -64,4 +66,6 @@ void replay_verdict_json(const struct replay *r, uint32_t verdict, struct leat_j
 	}
 	if (to.port)
 		leat_json_number(j, "port", to.port);
+	if (to.prog)
+		leat_json_string(j, "through", leat_bpf_prog_name(to.prog));
 }

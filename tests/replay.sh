@@ -239,6 +239,12 @@ replay 0 $many in.pcap -p route --verdicts --map ports=2=9 --map 'nets=10.0.0.0/
 claim 'an entry that is missing: the action of the flags' grep -q 'packet 1: .*: tx$' out
 replay 0 $many in.pcap -p route --verdicts --map ports=2=9 --map 'nets=10.0.0.0/8=2'
 claim 'a redirect by a map' grep -qx 'packet 5: 1700000004.004000000, 142 bytes: redirect to ports\[2\], port 9' out
+replay 0 "$objects/devmap.bpf.o" in.pcap --verdicts --set flags=0 --map 'to=0={"port": 9, "prog": "stamp"},4=7'
+claim 'a redirect through the program of an entry' grep -q ': redirect to to\[0\], port 9 through stamp$' out
+claim 'an entry with a program' grep -qx '    0: {"port": 9, "prog": "stamp"}' out
+claim 'and one without' grep -qx '    4: 7' out
+replay 0 "$objects/devmap.bpf.o" in.pcap --verdicts --map to=0=9
+claim 'a redirect to all of a map' grep -q ': redirect to all of to$' out
 replay 0 $many in.pcap -p send --verdicts
 claim 'a redirect to a port' grep -qx 'packet 5: 1700000004.004000000, 142 bytes: redirect to port 5' out
 replay 0 $many in.pcap -p send --verdicts --json

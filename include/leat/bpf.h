@@ -307,11 +307,14 @@ LEAT_API uint64_t leat_bpf_map_lost(const struct leat_bpf_map *map);
 
 /**
  * Writes a key or a value (one CPU's) as JSON text by its BTF type, as bytes in hexadecimal without one; a value that is
- * a map by its name. Returns the length it wanted, as snprintf does, or a negative errno.
+ * a map by its name, an entry of a DEVMAP as the port's number or {"port": NUMBER, "prog": "NAME"}. Returns the length it wanted, as snprintf does, or a negative errno.
  */
 LEAT_API int leat_bpf_map_format_key(const struct leat_bpf_map *map, const void *key, char *buf, size_t size);
 LEAT_API int leat_bpf_map_format_value(const struct leat_bpf_map *map, const void *value, char *buf, size_t size);
-/** The way back, from such text, plain numbers, "0x..", or IPv4, IPv6 and MAC addresses where sizes fit. */
+/**
+ * The way back, from such text, plain numbers, "0x..", or IPv4, IPv6 and MAC addresses where sizes fit. In a DEVMAP of an
+ * environment with ports (leat_xdp_bpf_env_create()) their names are taken, too.
+ */
 LEAT_API int leat_bpf_map_parse_key(const struct leat_bpf_map *map, const char *text, void *key,
 				    struct leat_diag *diag);
 LEAT_API int leat_bpf_map_parse_value(const struct leat_bpf_map *map, const char *text, void *value,

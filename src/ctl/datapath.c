@@ -174,7 +174,7 @@ static int fill_object(struct leat_datapath *dp, unsigned int i, struct leat_dia
 {
 	const struct leat_config_prog *prog = &dp->config->progs[i];
 
-	return prog->builtin ? 0 : leat_objects_fill(dp->config, prog, dp->objects[prog->object], dp->net, diag);
+	return prog->builtin ? 0 : leat_objects_fill(dp->config, prog, dp->objects[prog->object], diag);
 }
 
 static int resolve_builtin(struct leat_datapath *dp, unsigned int i, struct leat_diag *diag)

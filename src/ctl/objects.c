@@ -207,29 +207,54 @@ int leat_objects_tune(const struct leat_config *config, const struct leat_config
 
 /* ---- after load ---- */
 
-struct leat_bpf_prog *leat_objects_prog(const struct leat_config *config, const struct leat_config_prog *prog,
-					struct leat_bpf_object *obj, struct leat_diag *diag)
+/** The only program of an object that is for ports, or NULL. */
+static struct leat_bpf_prog *only_prog(struct leat_bpf_object *obj)
 {
-	struct leat_bpf_prog *found, *only = leat_bpf_object_prog_get(obj, 0);
-	char names[256] = "";
+	struct leat_bpf_prog *prog, *only = NULL;
+	unsigned int i;
+
+	for (i = 0; (prog = leat_bpf_object_prog_get(obj, i)); i++) {
+		if (leat_bpf_prog_egress(prog))
+			continue;
+		if (only)
+			return NULL;
+		only = prog;
+	}
+	return only;
+}
+
+/** Says which programs there are, as @names. */
+static void list_progs(struct leat_bpf_object *obj, char *names, size_t size)
+{
+	const struct leat_bpf_prog *prog;
 	size_t len = 0;
 	unsigned int i;
 
-	leat_objects_at(diag, config, prog->pos, prog->name, NULL);
-	if (!prog->prog && only && !leat_bpf_object_prog_get(obj, 1))
-		return only;
-	found = prog->prog ? leat_bpf_object_prog_find(obj, prog->prog) : NULL;
-	if (found)
+	*names = '\0';
+	for (i = 0; (prog = leat_bpf_object_prog_get(obj, i)) && len < size; i++)
+		len += (size_t)snprintf(names + len, size - len, "%s%s", i ? ", " : "", leat_bpf_prog_name(prog));
+}
+
+struct leat_bpf_prog *leat_objects_prog(const struct leat_config *config, const struct leat_config_prog *prog,
+					struct leat_bpf_object *obj, struct leat_diag *diag)
+{
+	struct leat_bpf_prog *found = prog->prog ? leat_bpf_object_prog_find(obj, prog->prog) : only_prog(obj);
+	char names[256];
+
+	if (found && !leat_bpf_prog_egress(found))
 		return found;
-	for (i = 0; (found = leat_bpf_object_prog_get(obj, i)) && len < sizeof(names); i++)
-		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s", i ? ", " : "",
-					leat_bpf_prog_name(found));
-	if (!only)
+	leat_objects_at(diag, config, prog->pos, prog->name, NULL);
+	list_progs(obj, names, sizeof(names));
+	if (!*names)
 		leat_diag_add(diag, "the object has no XDP program");
+	else if (found)
+		leat_diag_add(diag, "program '%.40s' is for packets that leave: it can be named in maps only",
+			      prog->prog);
 	else if (prog->prog)
 		leat_diag_add(diag, "the object has no program '%.40s'; it has: %s", prog->prog, names);
 	else
-		leat_diag_add(diag, "the object has several programs, so 'prog' must name one of: %s", names);
+		leat_diag_add(diag, "the object has not just one program for ports, so 'prog' must name one of: %s",
+			      names);
 	return NULL;
 }
 
@@ -241,35 +266,44 @@ struct element {
 	uint8_t *values; /* info.value_bytes */
 };
 
-static bool is_port_map(const struct element *e)
+/** The text of a value: a scalar's, or an entry of a map of ports as JSON in @buf. NULL: none, which has been said. */
+static const char *value_text(const struct element *e, const struct leat_yaml_node *node, char *buf, size_t size,
+			      struct leat_diag *diag)
 {
-	return e->info.type == BPF_MAP_TYPE_DEVMAP || e->info.type == BPF_MAP_TYPE_DEVMAP_HASH;
-}
+	bool ports = e->info.type == BPF_MAP_TYPE_DEVMAP || e->info.type == BPF_MAP_TYPE_DEVMAP_HASH;
+	const struct leat_yaml_node *member = node->first;
+	size_t len = 1;
 
-/** The value of a map of ports: a port's name. */
-static int parse_port(struct element *e, struct leat_net *net, const char *text, struct leat_diag *diag)
-{
-	const struct leat_netdev *dev = leat_netdev_find(net, text);
-
-	if (!dev) {
-		leat_diag_add(diag, "map '%s' holds ports, and there is no port '%.40s'", e->info.name, text);
-		return -EINVAL;
+	if (node->kind == LEAT_YAML_SCALAR)
+		return node->text;
+	if (!ports || node->kind != LEAT_YAML_MAP) {
+		leat_diag_add(diag, "'%.40s' must have a single value", node->key);
+		return NULL;
 	}
-	memcpy(e->values, &dev->index, sizeof(dev->index));
-	return 0;
+	snprintf(buf, size, "{");
+	for (; member && len < size; member = member->next) {
+		if (member->kind != LEAT_YAML_SCALAR || strpbrk(member->key, "\"\\") || strpbrk(member->text, "\"\\"))
+			break;
+		len += (size_t)snprintf(buf + len, size - len, "\"%s\": \"%s\"%s", member->key, member->text,
+					member->next ? ", " : "}");
+	}
+	if (!member && len < size)
+		return node->first ? buf : "{}";
+	leat_diag_add(diag, "'%.40s' must be a port, or { port: PORT, prog: PROGRAM }", node->key);
+	return NULL;
 }
 
-static int write_element(struct element *e, struct leat_net *net, const struct leat_yaml_node *node,
-			 struct leat_diag *diag)
+static int write_element(struct element *e, const struct leat_yaml_node *node, struct leat_diag *diag)
 {
 	uint32_t off, stride = (e->info.value_size + 7) & ~7u;
-	int rc = leat_bpf_map_parse_key(e->map, node->key, e->key, diag);
+	char buf[256];
+	const char *text = value_text(e, node, buf, sizeof(buf), diag);
+	int rc = text ? leat_bpf_map_parse_key(e->map, node->key, e->key, diag) : -EINVAL;
 
 	if (!rc && e->info.nested)
-		return leat_bpf_map_put_inner(e->map, e->key, node->text, diag);
+		return leat_bpf_map_put_inner(e->map, e->key, text, diag);
 	if (!rc)
-		rc = is_port_map(e) ? parse_port(e, net, node->text, diag) :
-				      leat_bpf_map_parse_value(e->map, node->text, e->values, diag);
+		rc = leat_bpf_map_parse_value(e->map, text, e->values, diag);
 	if (rc)
 		return rc;
 	for (off = stride; e->info.per_cpu && off < e->info.value_bytes; off += stride)
@@ -281,7 +315,7 @@ static int write_element(struct element *e, struct leat_net *net, const struct l
 }
 
 static int fill_map(const struct leat_config *config, const struct leat_config_prog *prog, struct leat_bpf_map *map,
-		    const struct leat_yaml_node *elements, struct leat_net *net, struct leat_diag *diag)
+		    const struct leat_yaml_node *elements, struct leat_diag *diag)
 {
 	const struct leat_yaml_node *node;
 	struct element e = { .map = map };
@@ -295,12 +329,7 @@ static int fill_map(const struct leat_config *config, const struct leat_config_p
 	for (node = elements->first; !rc && node; node = node->next) {
 		leat_objects_at(diag, config, node->key_pos, prog->name, "maps");
 		memset(e.values, 0, e.info.value_bytes);
-		if (node->kind == LEAT_YAML_SCALAR) {
-			rc = write_element(&e, net, node, diag);
-		} else {
-			leat_diag_add(diag, "'%.40s' must have a single value", node->key);
-			rc = -EINVAL;
-		}
+		rc = write_element(&e, node, diag);
 	}
 	leat_heap_free(e.key);
 	leat_heap_free(e.values);
@@ -308,7 +337,7 @@ static int fill_map(const struct leat_config *config, const struct leat_config_p
 }
 
 int leat_objects_fill(const struct leat_config *config, const struct leat_config_prog *prog,
-		      struct leat_bpf_object *obj, struct leat_net *net, struct leat_diag *diag)
+		      struct leat_bpf_object *obj, struct leat_diag *diag)
 {
 	const struct leat_yaml_node *node;
 	struct leat_bpf_map *map;
@@ -319,7 +348,7 @@ int leat_objects_fill(const struct leat_config *config, const struct leat_config
 		map = leat_bpf_object_map_find(obj, node->key);
 		if (!map)
 			leat_diag_add(diag, "the object has no map '%.40s'", node->key);
-		rc = worse(rc, map ? fill_map(config, prog, map, node, net, diag) : -ENOENT);
+		rc = worse(rc, map ? fill_map(config, prog, map, node, diag) : -ENOENT);
 	}
 	return rc;
 }

@@ -23,7 +23,7 @@ int leat_objects_tune(const struct leat_config *config, const struct leat_config
 		      struct leat_bpf_object *obj, struct leat_diag *diag);
 /** After load: writes the initial elements that a program's entry gives. Ports may be named. */
 int leat_objects_fill(const struct leat_config *config, const struct leat_config_prog *prog,
-		      struct leat_bpf_object *obj, struct leat_net *net, struct leat_diag *diag);
+		      struct leat_bpf_object *obj, struct leat_diag *diag);
 /** After open: the program that an entry means, or NULL with a mistake in @diag. */
 struct leat_bpf_prog *leat_objects_prog(const struct leat_config *config, const struct leat_config_prog *prog,
 					struct leat_bpf_object *obj, struct leat_diag *diag);

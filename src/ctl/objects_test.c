@@ -133,6 +133,70 @@ static void maps_are_filled_and_ports_may_be_named(void **state)
 	leat_datapath_destroy(dp);
 }
 
+#define DEVMAP "../../tests/bpf/devmap.bpf.o"
+
+static void entries_of_port_maps_may_have_programs(void **state)
+{
+	char text[128], again[8];
+	struct leat_datapath *dp;
+	struct leat_bpf_map *to;
+	uint32_t key = 4, value[2];
+
+	NEEDS_OBJECTS();
+	dp = load_good("ports:\n"
+		       "  gen: { type: pktgen, count: 10, size: 61 }\n"
+		       "  even: { type: pktgen, count: 20, size: 60 }\n"
+		       "  one: { type: sink }\n"
+		       "  two: { type: sink }\n"
+		       "programs:\n"
+		       "  go:\n"
+		       "    object: " DEVMAP "\n" /* of its programs one is for ports: it need not be named */
+		       "    maps:\n"
+		       "      to: { 0: one, 4: { port: two, prog: odd_only }, 7: '{\"port\": \"one\", \"prog\": \"stamp\"}' }\n"
+		       "attach: { gen: go, even: go }\n");
+	to = leat_bpf_object_map_find(leat_datapath_object(dp, 0), "to");
+	assert_int_equal(leat_bpf_map_lookup(to, &key, value), 0);
+	leat_bpf_map_format_value(to, value, text, sizeof(text));
+	assert_string_equal(text, "{\"port\": 4, \"prog\": \"odd_only\"}");
+	assert_int_equal(leat_bpf_map_parse_value(to, text, again, NULL), 0);
+	assert_memory_equal(again, value, sizeof(again));
+	key = 0;
+	assert_int_equal(leat_bpf_map_lookup(to, &key, value), 0);
+	leat_bpf_map_format_value(to, value, text, sizeof(text));
+	assert_string_equal(text, "3");
+	run(dp);
+	assert_int_equal(stats_of(dp, "one").tx_packets, 60);
+	assert_int_equal(stats_of(dp, "two").tx_packets, 10);
+	assert_int_equal(stats_of(dp, "two").drops[LEAT_DROP_EGRESS_DROP], 20);
+	leat_datapath_destroy(dp);
+}
+
+static void expect(const char *text, unsigned int line, const char *path, const char *words);
+
+#define BAD_ENTRY(entry, words)                                                                                \
+	expect("ports: { a: { type: sink } }\nprograms:\n  p: { object: " DEVMAP ", maps: { to: { 1: " entry " } } }\n",  \
+	       3, "programs.p.maps", words)
+
+static void mistakes_of_entries_are_told(void **state)
+{
+	NEEDS_OBJECTS();
+	BAD_ENTRY("nobody", "map 'to' holds ports, and there is no port 'nobody'");
+	BAD_ENTRY("'77'", "there is no port '77'");
+	BAD_ENTRY("0", "there is no port '0'");
+	BAD_ENTRY("{ port: a, prog: none }", "the object has no program 'none'");
+	BAD_ENTRY("{ port: a, prog: to_all }", "program 'to_all' is not for packets that leave");
+	BAD_ENTRY("{ prog: stamp }", "an entry of map 'to' must have a port");
+	BAD_ENTRY("{ }", "an entry of map 'to' must have a port");
+	BAD_ENTRY("{ port: a, queue: 1 }", "an entry of map 'to' is a port, or { port: PORT, prog: PROGRAM }");
+	BAD_ENTRY("{ port: [a] }", "'1' must be a port, or { port: PORT, prog: PROGRAM }");
+	BAD_ENTRY("[a]", "'1' must have a single value");
+	expect("ports: { a: { type: sink } }\nprograms:\n"
+	       "  p: { object: redirect.bpf.o, maps: { to: { 0: { port: a, prog: redirect } } } }\n",
+	       3, "programs.p.maps", "map 'to' has values of 4 bytes");
+	expect("ports: { a: { type: sink } }\nprograms:\n  p: { object: " DEVMAP ", prog: stamp }\n", 3, "programs.p",
+	       "program 'stamp' is for packets that leave");
+}
+
 #define NESTED "../../tests/bpf/progs/nested.v3.bpf.o"
 
 static void inner_maps_are_named_or_made(void **state)
@@ -309,6 +373,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(variables_are_set),
 		cmocka_unit_test(maps_are_filled_and_ports_may_be_named),
+		cmocka_unit_test(entries_of_port_maps_may_have_programs),
+		cmocka_unit_test(mistakes_of_entries_are_told),
 		cmocka_unit_test(inner_maps_are_named_or_made),
 		cmocka_unit_test(programs_of_one_file_share_its_maps),
 		cmocka_unit_test(an_instance_has_maps_of_its_own),

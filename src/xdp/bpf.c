@@ -3,8 +3,8 @@
  * bpf.c: eBPF programs on ports: the program object, and the helpers that send packets to ports. Workers run, control
  * makes.
  *
- * A redirect helper notes where the packet is to go: for the receive path in the worker, for whoever runs programs without
- * ports (replay) in the environment.
+ * A redirect helper notes where the packet is to go: for the receive path in the worker, for whoever runs programs
+ * without ports (replay) in the environment.
  */
 #include <errno.h>
 #include <net/ethernet.h>

@@ -4,15 +4,15 @@
  *
  * Control writes entries, programs on workers look them up and redirect to them. An entry is a value of 4 or 8 bytes
  * and a state; both are written and read with atomics, so that a reader sees an entry or none. DEVMAP entries are port
- * numbers of the datapath, with a program of the map's object that runs before a packet leaves there, or none: a redirect
- * reads both at once. A DEVMAP_HASH has any 32-bit key: entries lie in a table of twice the size, linear probing,
- * and keys that were used once keep their place until the map goes (a deleted one can be taken by any key, at once: a
- * redirect notices, a program that goes on reading a value reads the new key's).
+ * numbers of the datapath, with a program of the map's object that runs before a packet leaves there, or none: a
+ * redirect reads both at once. A DEVMAP_HASH has any 32-bit key: entries lie in a table of twice the size, linear
+ * probing, and keys that were used once keep their place until the map goes (a deleted one can be taken by any key, at
+ * once: a redirect notices, a program that goes on reading a value reads the new key's).
  *
  * An entry goes with its port. When a port is taken out of the datapath's table, every map is told (port_gone()), and
  * only then comes the grace period after which the number can be another port's. An entry that is written meanwhile is
- * either seen by that or finds, under the same lock, that there is no such port. So no entry ever leads to a port that it
- * was not written for.
+ * either seen by that or finds, under the same lock, that there is no such port. So no entry ever leads to a port that
+ * it was not written for.
  *
  * CPUMAP and XSKMAP keep their entries and give the kernel's verdict; a packet that is sent there is dropped and
  * counted (xdp_redirect) until there is something behind them.
@@ -405,17 +405,18 @@ bool leat_portmap_next(const struct leat_bpf_map *map, uint32_t *at, struct leat
 	return false;
 }
 
-#define PORTMAP(number, text, more_flags)                                                                     \
+#define AS_PORTS .format_value = leat_portmap_format, .parse_value = leat_portmap_parse
+#define PORTMAP(number, text, more_flags, ...)                                                                    \
 	{ .type = number, .name = text, .flags = LEAT_BPF_MAP_NO_UPDATE | (more_flags),                       \
 	  .check = portmap_check, .create = portmap_create, .destroy = portmap_destroy,                       \
 	  .lookup = portmap_lookup, .update = portmap_update, .delete_elem = portmap_delete,                  \
-	  .next_key = portmap_next_key, .contains = portmap_contains, .target = portmap_target }
+	  .next_key = portmap_next_key, .contains = portmap_contains, .target = portmap_target, __VA_ARGS__ }
 
 static const struct leat_bpf_map_type types[] = {
-	PORTMAP(BPF_MAP_TYPE_DEVMAP, "devmap", 0),
-	PORTMAP(BPF_MAP_TYPE_DEVMAP_HASH, "devmap_hash", 0),
-	PORTMAP(BPF_MAP_TYPE_CPUMAP, "cpumap", LEAT_BPF_MAP_NO_LOOKUP),
-	PORTMAP(BPF_MAP_TYPE_XSKMAP, "xskmap", 0),
+	PORTMAP(BPF_MAP_TYPE_DEVMAP, "devmap", 0, AS_PORTS),
+	PORTMAP(BPF_MAP_TYPE_DEVMAP_HASH, "devmap_hash", 0, AS_PORTS),
+	PORTMAP(BPF_MAP_TYPE_CPUMAP, "cpumap", LEAT_BPF_MAP_NO_LOOKUP, .format_value = NULL),
+	PORTMAP(BPF_MAP_TYPE_XSKMAP, "xskmap", 0, .format_value = NULL),
 };
 
 void leat_portmap_register(void)

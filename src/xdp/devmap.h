@@ -7,6 +7,9 @@
 
 /** Registers DEVMAP, DEVMAP_HASH, CPUMAP and XSKMAP. */
 void leat_portmap_register(void);
+/** Values of DEVMAP and DEVMAP_HASH as text and back: struct leat_bpf_map_type has the contract. */
+int leat_portmap_format(const struct leat_bpf_map *map, const void *value, char *buf, size_t size);
+int leat_portmap_parse(const struct leat_bpf_map *map, const char *text, void *value, struct leat_diag *diag);
 /** The flags that bpf_redirect_map() takes for this type of map. */
 uint32_t leat_portmap_flags(const struct leat_bpf_map *map);
 /**

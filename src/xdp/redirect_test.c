@@ -470,7 +470,7 @@ static void an_entrys_program_may_push_and_pop(void **state)
 	tear_down(&b);
 }
 
-/** Two entries of one port, with a program and without, in turns: each packet meets its own entry's, and the order stays. */
+/** Two entries of one port, with a program and without, in turns: each packet meets its own entry's, in order. */
 static void a_port_may_have_entries_with_different_programs(void **state)
 {
 	static const struct bpf_insn by_first[] = { FIRST_BYTE, ALU64K(BPF_AND, R2, 1), REDIRECT(0, LEAT_XDP_DROP) };

@@ -26,7 +26,8 @@ uint32_t leat_bpf_prog_run(struct leat_bpf_prog *prog, struct leat_xdp_buff *xdp
 	return leat_bpf_prog_run_egress(prog, xdp, cpu, 0);
 }
 
-uint32_t leat_bpf_prog_run_egress(struct leat_bpf_prog *prog, struct leat_xdp_buff *xdp, unsigned int cpu, uint32_t port)
+uint32_t leat_bpf_prog_run_egress(struct leat_bpf_prog *prog, struct leat_xdp_buff *xdp, unsigned int cpu,
+				  uint32_t port)
 {
 	if (leat_unlikely(cpu >= prog->obj->env->cpus || !prog->op))
 		return LEAT_XDP_ABORTED;

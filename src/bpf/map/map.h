@@ -93,6 +93,12 @@ struct leat_bpf_map_type {
 	int (*next_key)(struct leat_bpf_map *map, const void *key, void *next);
 	/** As next_key, but may leave out elements whose memory was never touched. NULL: next_key serves. */
 	int (*next_used)(struct leat_bpf_map *map, struct leat_bpf_used *used, const void *key, void *next);
+	/**
+	 * Control side: a value as JSON text (as snprintf does) and back: 0, or -EINVAL with a sentence in @diag. @value is
+	 * cleared before. NULL: it is text by its BTF type.
+	 */
+	int (*format_value)(const struct leat_bpf_map *map, const void *value, char *buf, size_t size);
+	int (*parse_value)(const struct leat_bpf_map *map, const char *text, void *value, struct leat_diag *diag);
 	/** Whether [addr, addr + size) lies within one value (of any key and CPU). The interpreter's check. */
 	bool (*contains)(const struct leat_bpf_map *map, uint64_t addr, uint32_t size);
 	/** Rings only. */

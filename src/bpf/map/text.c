@@ -23,7 +23,7 @@ static const struct {
 } numbers[] = {
 	{ BPF_MAP_TYPE_ARRAY, false, true },         { BPF_MAP_TYPE_PERCPU_ARRAY, false, true },
 	{ BPF_MAP_TYPE_ARRAY_OF_MAPS, false, true }, { BPF_MAP_TYPE_PROG_ARRAY, true, true },
-	{ BPF_MAP_TYPE_DEVMAP, true, true },         { BPF_MAP_TYPE_DEVMAP_HASH, true, true },
+	{ BPF_MAP_TYPE_DEVMAP, false, true },        { BPF_MAP_TYPE_DEVMAP_HASH, false, true },
 	{ BPF_MAP_TYPE_CPUMAP, true, true },         { BPF_MAP_TYPE_XSKMAP, true, true },
 	{ BPF_MAP_TYPE_HASH_OF_MAPS, false, true },
 };
@@ -69,6 +69,8 @@ int leat_bpf_map_format_value(const struct leat_bpf_map *map, const void *value,
 {
 	if (map->type->flags & LEAT_BPF_MAP_NESTED)
 		return format_inner(map, value, buf, size);
+	if (map->type->format_value)
+		return map->type->format_value(map, value, buf, size);
 	if (is_number(map, false))
 		return format_number(value, buf, size);
 	return leat_btf_format(btf_of(map), map->btf_value, value, map->value_size, buf, size);
@@ -121,6 +123,8 @@ int leat_bpf_map_parse_value(const struct leat_bpf_map *map, const char *text, v
 	memset(value, 0, map->value_size);
 	if (map->type->flags & LEAT_BPF_MAP_NESTED)
 		return parse_inner(map, text, value, diag);
+	if (map->type->parse_value)
+		return map->type->parse_value(map, text, value, diag);
 	return leat_btf_parse(btf_of(map), map->btf_value, text, value, map->value_size, diag);
 }
 
