@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mtu_test.c: bpf_check_mtu(): what it says of a port's MTU and of lengths around it, with ports, with a forwarding table
- * in their place, and with neither; and the memory that holds the length.
+ * mtu_test.c: bpf_check_mtu(): what it says of a port's MTU and of lengths around it, with ports, with a forwarding
+ * table in their place, and with neither; and the memory that holds the length.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -55,6 +55,7 @@ static uint64_t for_each_map_elem(struct leat_bpf_run *run, uint64_t map_arg, ui
 
 	if (flags || !map->type->each || map->key_size > sizeof(copy))
 		return error(-EINVAL);
+	/* cppcheck-suppress autoVariables ; taken back below */
 	run->lent = &lent;
 	while (!ended && !run->trap) {
 		value = map->type->each(map, &at, copy, run->cpu);

@@ -3,9 +3,10 @@
  * trace.c: the text of bpf_trace_printk() and bpf_trace_vprintk(). Worker.
  *
  * A conversion is %, flags (0 - + space), a width, then d i u x X with l or ll before it, c, s, or p with one of
- * K x s S B i4 I4 i6 I6 ks us behind it. All else is refused before anything is printed, as are more conversions
- * than arguments. A string is read only as far as it lies in the program's stack, in the packet, in a map of its object
- * or in the key that a callback was given; else it is empty, as it is in the kernel for a bad address. A pointer is printed as the number it is (the kernel prints a hash).
+ * K x s S B i4 I4 i6 I6 ks us behind it. All else is refused before anything is printed, as are more conversions than
+ * arguments. A string is read only as far as it lies in the program's stack, in the packet, in a map of its object or
+ * in the key that a callback was given; else it is empty, as it is in the kernel for a bad address. A pointer is
+ * printed as the number it is (the kernel prints a hash).
  */
 #include "bpf/helper/trace.h"
 

@@ -579,8 +579,8 @@ static void lose_frame(struct leat_vreg *reg, void *arg)
 }
 
 /**
- * A callback returns 0, or 1 to be the last one: the kernel wants that proven. Where the most precise walk had to forget
- * something, it may be so without proof: to the engine anything but 0 is an end.
+ * A callback returns 0, or 1 to be the last one: the kernel wants that proven. Where the most precise walk had to
+ * forget something, it may be so without proof: to the engine anything but 0 is an end.
  */
 static int check_callback_result(struct leat_verifier *v, const struct leat_vreg *r0)
 {
