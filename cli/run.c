@@ -2,8 +2,9 @@
 /*
  * run.c: `leat run`: loads a configuration, runs the datapath in the foreground, and says what happened.
  *
- * The main thread is the library's control thread; it sleeps in poll() on a signalfd and wakes for the table, for the
- * end of the run, and 20 times a second to see whether the sources have finished (only if there are any). SIGINT and
+ * The main thread is the library's control thread; it sleeps in poll() on a signalfd and on the control socket, and wakes
+ * for the table, for the end of the run, and 20 times a second to see whether the sources have finished (only if there
+ * are any). SIGINT and
  * SIGTERM are blocked before the workers start, so that only the signalfd sees them; the first one gives them back
  * their deadly meaning, so that a second one ends the process at once.
  */
@@ -12,6 +13,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <leat/account.h>
+#include <leat/control.h>
 #include <leat/param.h>
 #include <poll.h>
 #include <pthread.h>
@@ -199,6 +201,7 @@ struct run {
 	struct notes notes;
 	bool in_place;
 	int signals; /* signalfd */
+	struct leat_control *control; /* or NULL */
 	unsigned int sources;
 	bool failed;
 	bool stdout_taken; /* a port writes packets there */
@@ -274,15 +277,21 @@ static void wait_for_end(struct run *run)
 	const struct run_opts *opts = run->opts;
 	uint64_t end = opts->duration_ns ? run->begun + opts->duration_ns : UINT64_MAX;
 	uint64_t next_draw = run->table ? run->begun + opts->watch_ns : UINT64_MAX;
-	struct pollfd pfd = { .fd = run->signals, .events = POLLIN };
+	struct pollfd pfd[2] = {
+		{ .fd = run->signals, .events = POLLIN },
+		{ .fd = leat_control_fd(run->control), .events = POLLIN },
+	};
 	uint64_t now = run->begun, due;
 
 	while (now < end) {
 		due = earlier(end, next_draw);
 		if (run->sources)
 			due = earlier(due, now + FINISH_CHECK_NS);
-		if (poll(&pfd, 1, timeout_until(due, now)) > 0)
-			break;
+		if (poll(pfd, 2, timeout_until(due, now)) > 0) {
+			if (pfd[0].revents)
+				break;
+			leat_control_serve(run->control);
+		}
 		now = now_ns();
 		if (now >= next_draw) {
 			if (!draw(run))
@@ -391,6 +400,8 @@ static int run_started(struct run *run, const sigset_t *set)
 	if (run->opts->watch_ns)
 		run->table = table_create(run->dp, run->opts->file, style);
 	wait_for_end(run);
+	leat_control_close(run->control);
+	run->control = NULL;
 	unblock_signals(run, set);
 	code = finish(run);
 	table_destroy(run->table);
@@ -410,13 +421,16 @@ static int run_loaded(struct run *run, struct leat_diag *diag)
 		fprintf(stderr, "leat: signalfd: %s\n", strerror(errno));
 		return code;
 	}
-	rc = leat_datapath_start(run->dp, diag);
+	rc = leat_control_open(run->dp, diag, &run->control);
+	if (!rc)
+		rc = leat_datapath_start(run->dp, diag);
 	if (rc) {
 		release_notes(&run->notes);
 		print_mistakes(diag, rc, run->opts->file);
 	} else {
 		code = run_started(run, &set);
 	}
+	leat_control_close(run->control);
 	close(run->signals);
 	return code;
 }

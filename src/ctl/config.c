@@ -228,7 +228,7 @@ static const struct {
 } sections[] = {
 	{ "workers", check_workers }, { "ports", check_ports },     { "programs", leat_check_progs },
 	{ "attach", leat_check_attach },   { "bridges", check_bridges }, { "bpf", check_bpf },
-	{ "fib", leat_check_fib },
+	{ "fib", leat_check_fib },         { "control", leat_check_control },
 };
 
 #define N_SECTIONS (sizeof(sections) / sizeof(sections[0]))
@@ -292,6 +292,7 @@ int leat_config_parse(const char *text, size_t len, const char *file, struct lea
 	if (!c->config)
 		goto free_check;
 	c->config->workers = 1;
+	c->config->control.mode = LEAT_CONTROL_MODE;
 	c->config->file = leat_heap_strdup(file);
 	if (!c->config->file)
 		goto free_config;
@@ -326,6 +327,7 @@ void leat_config_free(struct leat_config *config)
 	}
 	leat_config_free_progs(config);
 	leat_config_free_fib(config);
+	leat_config_free_control(config);
 	leat_heap_free(config->ports);
 	leat_heap_free(config->bridges);
 	leat_yaml_free(config->tree);

@@ -107,6 +107,20 @@ struct leat_config_fib {
 	struct leat_config_fib_neighbour *neighbours;
 };
 
+/** Who may ask if the configuration does not say: the owner. */
+#define LEAT_CONTROL_MODE 0600u
+
+/** The control socket. */
+struct leat_config_control {
+	bool given;
+	bool off;
+	struct leat_yaml_pos pos;
+	char *path;         /* NULL: leat_control_default_path() */
+	char *owner, *group; /* names or numbers; NULL: the process's own */
+	char *mode_text;
+	uint32_t mode;      /* bits of permission */
+};
+
 struct leat_config {
 	char *file; /* name for messages */
 	uint32_t workers;
@@ -121,6 +135,7 @@ struct leat_config {
 	struct leat_config_attach *attach;
 	struct leat_config_bridge *bridges;
 	struct leat_config_fib fib;
+	struct leat_config_control control;
 };
 
 /**
@@ -132,8 +147,9 @@ int leat_config_parse(const char *text, size_t len, const char *file, struct lea
 /** NULL is allowed. Nothing made from the configuration may be in use any more. */
 void leat_config_free(struct leat_config *config);
 
-/** Frees what config_progs.c and config_fib.c have made. */
+/** Frees what config_progs.c, config_control.c and config_fib.c have made. */
 void leat_config_free_progs(struct leat_config *config);
+void leat_config_free_control(struct leat_config *config);
 void leat_config_free_fib(struct leat_config *config);
 
 #endif

@@ -57,6 +57,10 @@ void leat_check_each(struct leat_check *c, const char *section, const struct lea
 /** The index of the port that @name says, or LEAT_PORTS_MAX, which is reported at the current place. */
 unsigned int leat_check_port_index(const struct leat_check *c, const char *name);
 
+/* ---- config_control.c ---- */
+
+void leat_check_control(struct leat_check *c, const struct leat_yaml_node *node);
+
 /* ---- config_fib.c ---- */
 
 void leat_check_fib(struct leat_check *c, const struct leat_yaml_node *node);

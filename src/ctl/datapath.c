@@ -15,6 +15,7 @@
 #include "base/memory_why.h"
 #include "base/opts.h"
 #include "ctl/config.h"
+#include "ctl/datapath.h"
 #include "ctl/fib.h"
 #include "ctl/objects.h"
 
@@ -519,4 +520,16 @@ struct leat_bridge *leat_datapath_bridge(struct leat_datapath *dp, unsigned int 
 struct leat_fib *leat_datapath_fib(struct leat_datapath *dp)
 {
 	return dp->fib;
+}
+
+const struct leat_config *leat_datapath_config(const struct leat_datapath *dp)
+{
+	return dp->config;
+}
+
+struct leat_bpf_prog *leat_datapath_bpf_prog(const struct leat_datapath *dp, unsigned int idx)
+{
+	const struct leat_config_prog *prog = &dp->config->progs[idx];
+
+	return prog->builtin ? NULL : leat_objects_prog(dp->config, prog, dp->objects[prog->object], NULL);
 }
