@@ -11,7 +11,7 @@
 /* What `leat` ends with; documented in `leat run --help` and `leat replay --help`. */
 enum exit_code {
 	EXIT_GOOD = 0,
-	EXIT_CONFIG = 1,  /* the configuration is wrong, or the datapath could not start */
+	EXIT_CONFIG = 1,  /* the configuration is wrong, or the datapath could not start, or none answers */
 	EXIT_USAGE = 2,   /* the command line is wrong */
 	EXIT_IDLE = 3,    /* --expect-traffic, and no packet reached an end */
 	EXIT_FAILED = 4,  /* a port failed during the run */
@@ -37,6 +37,9 @@ extern const char run_help[];
 void print_mistakes(const struct leat_diag *diag, int rc, const char *file);
 int prog_command(int argc, char **argv, const struct command *self);
 extern const char prog_help[];
+/** Shows what a running datapath does: stats, port, pool, map, drops, and prog list. */
+int show_command(int argc, char **argv, const struct command *self);
+extern const char stats_help[], port_help[], pool_help[], map_help[], drops_help[];
 int bench_command(int argc, char **argv, const struct command *self);
 extern const char bench_help[];
 int replay_command(int argc, char **argv, const struct command *self);

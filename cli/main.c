@@ -21,7 +21,12 @@ static const struct command commands[] = {
 #ifdef LEAT_HAVE_PCAP
 	{ "replay", "run an eBPF object on a capture", replay_help, replay_command },
 #endif
-	{ "prog", "verify the programs of an eBPF object", prog_help, prog_command },
+	{ "prog", "verify the programs of an eBPF object, or show those that run", prog_help, prog_command },
+	{ "stats", "show the counters of a running datapath", stats_help, show_command },
+	{ "port", "show its ports and queues", port_help, show_command },
+	{ "pool", "show its packet memory", pool_help, show_command },
+	{ "map", "show its maps, and what they hold", map_help, show_command },
+	{ "drops", "show what it dropped, and why", drops_help, show_command },
 	{ "bench", "measure a choice of the design against its baselines", bench_help, bench_command },
 	{ "help", "show this text, or that of a command", help_help, help_command },
 };

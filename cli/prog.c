@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * prog.c: `leat prog check`: what the verifier says of each program of an object, without running any.
+ * prog.c: `leat prog check`: what the verifier says of each program of an object, without running any. `leat prog list`
+ * and `show` are in show.c.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -28,9 +29,11 @@ const char prog_help[] =
 	"  -s, --set VAR=VALUE   set a global variable before: what is constant can be proven\n"
 	"  -j, --json            print one JSON object\n"
 	"      --btf FILE        BTF of a kernel for CO-RE (the running kernel's)\n"
+	"      --socket PATH     list and show: the control socket\n"
 	"  -h, --help            show this text\n"
 	"\n"
-	"exit codes: 0 all programs are good; 1 one is refused, or the object cannot be read; 2 the command line is wrong\n";
+	"exit codes: 0 all programs are good; 1 one is refused, or the object cannot be read, or no datapath answers;\n"
+	"2 the command line is wrong\n";
 
 #define SETS_MAX 64
 
@@ -313,6 +316,8 @@ int prog_command(int argc, char **argv, const struct command *self)
 	char title[] = "leat prog";
 	int letter, code;
 
+	if (argc > 1 && (!strcmp(argv[1], "list") || !strcmp(argv[1], "show")))
+		return show_command(argc, argv, self);
 	argv[0] = title;
 	optind = 1;
 	while ((letter = getopt_long(argc, argv, "p:s:jh", options, NULL)) != -1) {
@@ -325,7 +330,7 @@ int prog_command(int argc, char **argv, const struct command *self)
 			return code;
 	}
 	if (optind == argc || strcmp(argv[optind], "check") != 0)
-		return usage_error(optind == argc ? "what shall be done: check" : "all it can do is: check");
+		return usage_error(optind == argc ? "what shall be done: check, list or show" : "all it can do is: check, list, show");
 	if (optind + 2 != argc)
 		return usage_error("one object is to be named");
 	check.object = argv[optind + 1];

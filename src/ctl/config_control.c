@@ -17,8 +17,8 @@ static const struct leat_param params[] = {
 	  .max = 64, .help = "name or number of the user whose socket it is" },
 	{ .name = "group", .kind = LEAT_PARAM_STRING, .offset = offsetof(struct leat_config_control, group), .min = 1,
 	  .max = 64, .help = "name or number of its group" },
-	{ .name = "mode", .kind = LEAT_PARAM_STRING, .offset = offsetof(struct leat_config_control, mode_text), .min = 1,
-	  .max = 8, .help = "who may ask, in octal" },
+	{ .name = "mode", .kind = LEAT_PARAM_STRING, .offset = offsetof(struct leat_config_control, mode_text),
+	  .min = 1, .max = 8, .help = "who may ask, in octal" },
 	{ .name = NULL },
 };
 

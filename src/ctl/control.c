@@ -13,9 +13,9 @@
  *      v                                                   v
  *   closed when nothing is left to say                  closed
  *
- * There are LEAT_CONTROL_CLIENTS places. When all are taken, a new connection gets that of the one that has neither sent
- * nor taken anything for the longest time, if that is IDLE_NS; else it is told so and closed. So neither connections
- * that say nothing nor slow readers keep people out, and there is no timer.
+ * There are LEAT_CONTROL_CLIENTS places. When all are taken, a new connection gets that of the one that has neither
+ * sent nor taken anything for the longest time, if that is IDLE_NS; else it is told so and closed. So neither
+ * connections that say nothing nor slow readers keep people out, and there is no timer.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -306,7 +306,8 @@ static void each_request_has_one_reply_in_order(void **state)
 
 	(void)state;
 	for (i = 0; i < 50; i++)
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "{\"request\": \"drops\", \"id\": %zu}\n\r\n\n", i);
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+					"{\"request\": \"drops\", \"id\": %zu}\n\r\n\n", i);
 	for (i = 0; i < 20; i++) { /* byte by byte, then the rest at once */
 		say(fd, text + i, 1);
 		serve(&s);
@@ -426,7 +427,8 @@ static void half_closed_connections_are_answered(void **state)
 	say(fd, two, sizeof(two) - 1);
 	shutdown(fd, SHUT_WR);
 	serve(&s);
-	assert_string_equal(hear(fd), "{\"id\": 1, \"reply\": {\"drops\": []}}\n{\"id\": 2, \"reply\": {\"drops\": []}}\n");
+	assert_string_equal(hear(fd), "{\"id\": 1, \"reply\": {\"drops\": []}}\n"
+				      "{\"id\": 2, \"reply\": {\"drops\": []}}\n");
 	assert_closed(fd);
 
 	fd = client(); /* it cannot hear */
@@ -478,7 +480,7 @@ static void there_are_so_many_places(void **state)
 	stop(&s);
 }
 
-/* It asks and asks and does not read: it stops itself, the others go on, and every request gets its reply in the end. */
+/* It asks and asks and does not read: that stops itself only, and every request gets its reply in the end. */
 static void slow_readers_hurt_nobody(void **state)
 {
 	static const char request[] = "{\"request\": \"pool\"}\n";
