@@ -26,6 +26,16 @@ struct bench {
 	struct test_bpf t;
 };
 
+static void begin_maps(struct bench *b)
+{
+	leat_xdp_bpf_init();
+	assert_int_equal(test_bpf_begin(&b->t, 0), 0);
+	b->t.env->net = b->net;
+	b->t.env->epoch = &b->net->epoch;
+	assert_int_equal(test_bpf_map(&b->t, BPF_MAP_TYPE_DEVMAP, 4, 8, 32, 0), 0);
+	assert_int_equal(test_bpf_map(&b->t, BPF_MAP_TYPE_DEVMAP_HASH, 4, 8, 32, 0), 1);
+}
+
 static void set_up(struct bench *b)
 {
 	char name[8];
@@ -38,12 +48,7 @@ static void set_up(struct bench *b)
 		snprintf(name, sizeof(name), "out%u", i);
 		b->out[i] = test_port_make(b->net, name);
 	}
-	leat_xdp_bpf_init();
-	assert_int_equal(test_bpf_begin(&b->t, 0), 0);
-	b->t.env->net = b->net;
-	b->t.env->epoch = &b->net->epoch;
-	assert_int_equal(test_bpf_map(&b->t, BPF_MAP_TYPE_DEVMAP, 4, 8, 32, 0), 0);
-	assert_int_equal(test_bpf_map(&b->t, BPF_MAP_TYPE_DEVMAP_HASH, 4, 8, 32, 0), 1);
+	begin_maps(b);
 }
 
 static void tear_down(struct bench *b)
@@ -362,6 +367,133 @@ static void a_receiver_that_writes_has_a_copy_of_its_own(void **state)
 			one_receiver_writes(writers[w], shapes[s].len, shapes[s].piece);
 }
 
+/* ---- the same on several threads ---- */
+
+#define FAR_ENDS 4u
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define ENOUGH 4000u
+#else
+#define ENOUGH 20000u
+#endif
+
+/** What a far end found, on the worker that polls it. */
+struct far_end {
+	bool writes;
+	uint32_t got, wrong; /* atomic */
+};
+
+static uint32_t write_or_look(struct leat_xdp_buff *xdp, void *priv)
+{
+	struct far_end *far = priv;
+	uint8_t first = xdp->data[0];
+	uint32_t i, wrong = 0;
+
+	for (i = 0; i < (uint32_t)(xdp->data_end - xdp->data); i++)
+		wrong += xdp->data[i] != first;
+	for (i = 0; xdp->frags && i < xdp->frags->n; i++) {
+		const struct leat_frag *frag = &xdp->frags->frag[i];
+		const uint8_t *last = leat_run_start(frag->run) + frag->off + frag->len - 1;
+
+		wrong += *last != first;
+	}
+	if (far->writes)
+		scribble(xdp, NULL);
+	__atomic_fetch_add(&far->wrong, wrong, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&far->got, 1, __ATOMIC_RELAXED);
+	return LEAT_XDP_DROP;
+}
+
+/** A source that never ends: packets of @length bytes, each full of one number. */
+static int source_poll(struct leat_napi *napi, int budget)
+{
+	const uint32_t length = *(const uint32_t *)napi->dev->priv;
+	struct leat_xdp_buff xdp;
+	struct leat_rx rx;
+	struct leat_run run;
+	int i;
+
+	leat_rx_begin(&rx, napi);
+	for (i = 0; i < budget; i++) {
+		run = leat_page_pool_alloc(napi->pool, LEAT_GRANULES(rx.headroom + length + rx.tailroom));
+		if (leat_run_is_none(run))
+			break;
+		leat_xdp_buff_init(&xdp, run, rx.headroom, length);
+		memset(xdp.data, i, length);
+		leat_rx_packet(&rx, &xdp);
+	}
+	leat_rx_end(&rx);
+	return budget;
+}
+
+static const struct leat_netdev_ops source_ops = {
+	.open = test_port_open, .stop = test_port_stop, .poll = source_poll,
+};
+
+static struct leat_netdev *make_source(struct leat_net *net, uint32_t length)
+{
+	struct leat_netdev *dev = NULL;
+
+	assert_int_equal(leat_netdev_create(net, "source", "source", &source_ops, 1, 1, sizeof(length), &dev), 0);
+	memcpy(dev->priv, &length, sizeof(length));
+	return dev;
+}
+
+static void lay_threaded(struct bench *b, struct far_end *far, uint32_t i)
+{
+	struct leat_xdp_prog_opts opts = {
+		.size = sizeof(opts), .name = "far", .fn = write_or_look, .priv = far,
+		.flags = LEAT_XDP_PROG_FRAGS | (far->writes ? 0 : LEAT_XDP_PROG_READ_ONLY),
+	};
+	struct leat_netdev *dev[2];
+	struct leat_xdp_prog *prog = NULL;
+	char name[2][8], peer[2][16];
+	uint32_t k;
+
+	for (k = 0; k < 2; k++) {
+		snprintf(name[k], sizeof(name[k]), "%c%u", "nf"[k], i);
+		snprintf(peer[k], sizeof(peer[k]), "peer=%c%u", "fn"[k], i);
+		dev[k] = test_driver_make(b->net, "veth", name[k], TEST_KEYS(peer[k]));
+	}
+	assert_int_equal(leat_xdp_prog_create(b->net, &opts, &prog), 0);
+	for (k = 0; k < 2; k++) {
+		assert_int_equal(dev[k]->ops->link(dev[k], NULL), 0);
+		assert_int_equal(leat_netdev_open(dev[k], NULL), 0);
+	}
+	assert_int_equal(leat_xdp_attach(dev[1], prog), 0);
+	leat_xdp_prog_put(prog);
+	assert_int_equal(set_entry(b, 0, i, dev[0]->index, 0), 0);
+}
+
+/** Far ends on three workers: two look at what they share while one writes into what must be its own. */
+static void payload_that_threads_share_is_never_written(void **state)
+{
+	const struct leat_net_opts opts = { .size = sizeof(opts), .workers = 3, .arena_size = UINT64_C(1) << 30 };
+	struct far_end far[FAR_ENDS] = { { .writes = false }, { .writes = true }, { .writes = false },
+					 { .writes = true } };
+	struct bench b = { .net = NULL };
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(leat_net_create(&opts, &b.net), 0);
+	begin_maps(&b);
+	test_port_make(b.net, "idle"); /* queues are dealt out in turns: with it, the source is the first worker's */
+	for (i = 0; i < FAR_ENDS; i++)
+		lay_threaded(&b, &far[i], i);
+	b.in = make_source(b.net, 1000);
+	attach_broadcast(&b, 0, false);
+	assert_int_equal(leat_netdev_open(b.in, NULL), 0);
+	assert_ptr_equal(b.in->napi[0].worker, leat_net_worker(b.net, 0));
+	leat_napi_schedule(&b.in->napi[0]);
+	assert_int_equal(leat_net_start(b.net), 0);
+	for (i = 0; i < FAR_ENDS; i++)
+		while (__atomic_load_n(&far[i].got, __ATOMIC_RELAXED) < ENOUGH)
+			sched_yield();
+	leat_net_stop(b.net);
+	for (i = 0; i < FAR_ENDS; i++)
+		assert_int_equal(far[i].wrong, 0);
+	tear_down(&b);
+}
+
 /* ---- programs of entries ---- */
 
 #define TO_FIRST MOV64K(R2, 0), REDIRECT(0, LEAT_XDP_DROP)
@@ -606,31 +738,6 @@ static int keyed_xmit(struct leat_netdev *dev, unsigned int txq, struct leat_xdp
 
 static const struct leat_netdev_ops keyed_ops = { .xdp_xmit = keyed_xmit };
 
-/** A source that never ends: packets of each key in turn. */
-static int source_poll(struct leat_napi *napi, int budget)
-{
-	struct leat_xdp_buff xdp;
-	struct leat_rx rx;
-	struct leat_run run;
-	int i;
-
-	leat_rx_begin(&rx, napi);
-	for (i = 0; i < budget; i++) {
-		run = leat_page_pool_alloc(napi->pool, 2);
-		if (leat_run_is_none(run))
-			break;
-		leat_xdp_buff_init(&xdp, run, rx.headroom, 60);
-		memset(xdp.data, i, 60);
-		leat_rx_packet(&rx, &xdp);
-	}
-	leat_rx_end(&rx);
-	return budget;
-}
-
-static const struct leat_netdev_ops source_ops = {
-	.open = test_port_open, .stop = test_port_stop, .poll = source_poll,
-};
-
 static struct leat_netdev *make_keyed(struct bench *b, const char *name, uint32_t key)
 {
 	struct leat_netdev *dev = NULL;
@@ -669,7 +776,6 @@ static void a_port_that_goes_under_traffic_gets_nothing_of_others(void **state)
 		MOV64K(R3, LEAT_XDP_DROP), HELPER(BPF_FUNC_redirect_map), JMP64K(BPF_JEQ, R0, LEAT_XDP_REDIRECT, 5),
 		MOV64X(R2, R8), LDMAP(R1, 1), MOV64K(R3, LEAT_XDP_DROP), HELPER(BPF_FUNC_redirect_map), EXIT,
 	};
-	struct leat_netdev *source = NULL;
 	struct bench b;
 	uint32_t i;
 
@@ -680,11 +786,10 @@ static void a_port_that_goes_under_traffic_gets_nothing_of_others(void **state)
 		if (i)
 			leat_netdev_destroy(b.out[i]);
 	}
-	assert_int_equal(leat_netdev_create(b.net, "source", "source", &source_ops, 1, 1, 0, &source), 0);
-	b.in = source;
+	b.in = make_source(b.net, 60);
 	attach_insns(&b, by_key, N(by_key));
-	assert_int_equal(leat_netdev_open(source, NULL), 0);
-	leat_napi_schedule(&source->napi[0]);
+	assert_int_equal(leat_netdev_open(b.in, NULL), 0);
+	leat_napi_schedule(&b.in->napi[0]);
 	assert_int_equal(leat_net_start(b.net), 0);
 	for (i = 0; i < LIVES; i++)
 		live(&b, i);
@@ -701,6 +806,7 @@ int main(void)
 		cmocka_unit_test(a_port_that_cannot_send_costs_only_its_own_packets),
 		cmocka_unit_test(without_memory_a_clone_is_counted_at_its_port),
 		cmocka_unit_test(a_receiver_that_writes_has_a_copy_of_its_own),
+		cmocka_unit_test(payload_that_threads_share_is_never_written),
 		cmocka_unit_test(an_entrys_program_changes_its_ports_packets_only),
 		cmocka_unit_test(an_entrys_program_says_pass_or_the_packet_ends),
 		cmocka_unit_test(an_entrys_program_may_push_and_pop),
