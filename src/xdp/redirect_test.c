@@ -535,6 +535,40 @@ static void an_entrys_program_changes_its_ports_packets_only(void **state)
 	}
 }
 
+/** Writes over byte 700, whichever buffer it is in; PASS. */
+static const struct bpf_insn write_far[] = {
+	ST(BPF_B, R10, -1, 0xff), MOV64K(R2, 700), MOV64X(R3, R10), ADD64K(R3, -1), MOV64K(R4, 1),
+	HELPER(BPF_FUNC_xdp_store_bytes), ADD64K(R0, LEAT_XDP_PASS), EXIT,
+};
+
+/** The bytes behind the head are shared: by the clones, and by the packet itself, which the last port gets. */
+static void an_entrys_program_does_not_write_what_is_shared(void **state)
+{
+	static const uint32_t pieces[] = { 0, 100, 600 };
+	uint32_t i, at, p;
+	struct bench b;
+	int prog;
+
+	(void)state;
+	for (p = 0; p < N(pieces) * PORTS; p++) {
+		at = p % PORTS;
+		set_up(&b);
+		fill(&b, 0);
+		prog = add_prog(&b, write_far, N(write_far), LEAT_IMAGE_PROG_DEVMAP | LEAT_IMAGE_PROG_FRAGS);
+		assert_int_equal(set_entry(&b, 0, 3 + 3 * at, b.out[at]->index, prog), 0);
+		test_port_of(b.in)->piece = pieces[p / PORTS];
+		attach_broadcast(&b, 0, false);
+		receive(&b, 20, 1000);
+		for (i = 0; i < PORTS; i++)
+			if (i != at)
+				expect_whole(sent_to(b.out[i]), 20, 1000, 0);
+		assert_int_equal(sent_to(b.out[at])->n, 20);
+		for (i = 0; i < 20; i++)
+			assert_int_equal(sent_to(b.out[at])->packet[i].bytes[700], 0xff);
+		tear_down(&b);
+	}
+}
+
 /** By the packet's first byte: verdict. */
 static const struct bpf_insn say_first[] = { FIRST_BYTE, ALU64K(BPF_AND, R2, 7), MOV64X(R0, R2), EXIT };
 
@@ -808,6 +842,7 @@ int main(void)
 		cmocka_unit_test(a_receiver_that_writes_has_a_copy_of_its_own),
 		cmocka_unit_test(payload_that_threads_share_is_never_written),
 		cmocka_unit_test(an_entrys_program_changes_its_ports_packets_only),
+		cmocka_unit_test(an_entrys_program_does_not_write_what_is_shared),
 		cmocka_unit_test(an_entrys_program_says_pass_or_the_packet_ends),
 		cmocka_unit_test(an_entrys_program_may_push_and_pop),
 		cmocka_unit_test(a_port_may_have_entries_with_different_programs),
