@@ -59,7 +59,10 @@ LEAT_API int leat_xdp_prog_create(struct leat_net *net, const struct leat_xdp_pr
  */
 LEAT_API int leat_xdp_prog_create_bpf(struct leat_net *net, struct leat_bpf_prog *bpf,
 				      const struct leat_xdp_prog_opts *opts, struct leat_xdp_prog **prog);
-/** Makes an environment whose CPUs and grace periods are those of @net's workers. *control*. */
+/**
+ * Makes an environment whose CPUs and grace periods are those of @net's workers, and whose ports are @net's: maps of ports
+ * take no others. Its objects are closed, and it is destroyed, before @net is. *control*.
+ */
 LEAT_API int leat_xdp_bpf_env_create(struct leat_net *net, const struct leat_bpf_env_opts *opts,
 				     struct leat_bpf_env **env);
 /**
