@@ -6,9 +6,10 @@
  * path-compressed: a node stands for the first prefixlen bits of its data, its children continue with bit 0 and 1. A
  * node without a value (HOLLOW) exists only to fork, so it has two children.
  *
- * A look-up begins at a table by the first byte of the key: it has the first node of 8 bits and more on the way of such
- * keys, and the longest prefix found before it. So the upper levels, which a table of many prefixes has most of, cost one
- * step. Keys whose length is less than 8 begin at the root.
+ * A look-up begins at a table by one byte of the key: it has the first node that looks beyond that byte, on the way of
+ * such keys, and the longest prefix found before it. So the upper levels, which a trie of many prefixes has most of, cost
+ * one step. The byte is the first one (of eight) in which prefixes differ; those before it are the same in all of them.
+ * When that changes, which it seldom does, seq is odd until the table is made anew, and look-ups begin at the root.
  *
  * Lookups take no lock: links are published whole, and nodes that were taken out stay as they were for a grace period
  * (elems.h). Writers and control threads hold the map's lock.
@@ -44,9 +45,14 @@ struct lpm {
 	uint32_t count;   /* nodes with a value */
 	uint32_t n_gone;
 	uint32_t gone[2]; /* nodes that were unlinked, until the table knows */
-	uint64_t from[256] LEAT_CACHELINE_ALIGNED; /* by first byte: a node, and on top of it the one found (atomic) */
+	/* the table (atomic) */
+	uint32_t seq LEAT_CACHELINE_ALIGNED;
+	uint32_t at;        /* by which byte */
+	uint64_t before;    /* the bytes before it, first one highest */
+	uint64_t from[256]; /* a node, and on top of it the one found */
 };
 #define TABLE_BITS 8u
+#define TABLE_AT_MAX 7u
 
 /** A key as given: where its bytes are, and how many bits count. */
 struct prefix {
@@ -173,18 +179,34 @@ static inline uint32_t common_bits(const struct lpm *t, const struct node *node,
 
 /* ---- lookup ---- */
 
+static inline uint64_t load_acquire(const uint64_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE); /* pairs with set_entries() and rebase() */
+}
+
 /** Where a look-up begins, in *@idx; returns the node found before that, or NULL. */
 static inline struct node *begin_lookup(const struct lpm *t, const struct prefix *p, uint32_t *idx)
 {
-	uint64_t from;
+	uint32_t seq = __atomic_load_n(&t->seq, __ATOMIC_ACQUIRE), at = __atomic_load_n(&t->at, __ATOMIC_ACQUIRE);
+	uint64_t from, before;
 
-	if (p->len < TABLE_BITS) {
-		*idx = load_link(&t->root);
+	if (leat_unlikely(p->len < 8 * at + TABLE_BITS))
+		goto at_root;
+	from = load_acquire(&t->from[p->data[at]]);
+	before = load_acquire(&t->before);
+	/* who sees anything of another table also sees that seq is another */
+	if (leat_unlikely((seq & 1) || __atomic_load_n(&t->seq, __ATOMIC_RELAXED) != seq))
+		goto at_root;
+	if (at && (load_word(p->data, t->data_size) ^ before) >> (64 - 8 * at)) {
+		*idx = 0; /* all prefixes begin otherwise */
 		return NULL;
 	}
-	from = __atomic_load_n(&t->from[p->data[0]], __ATOMIC_ACQUIRE); /* pairs with retable(): the nodes are there */
 	*idx = (uint32_t)from;
 	return from >> 32 ? node_at(t, (uint32_t)(from >> 32)) : NULL;
+
+at_root:
+	*idx = load_link(&t->root);
+	return NULL;
 }
 
 /** As find_longest(), of keys that are one word: what was found equal stays so, so one look at a node is enough. */
@@ -315,8 +337,8 @@ static void retire(struct lpm *t, uint32_t idx)
 }
 
 /**
- * Where look-ups of keys that begin with @byte begin. A node is there for those bytes only that it begins with itself, so
- * that it is in no other entry than the ones that retable() comes to.
+ * Where look-ups begin of keys with @byte at the table's place. A node is there for those bytes only that it has there
+ * itself, so that it is in no other entry than the ones that retable() comes to.
  */
 static uint64_t table_entry(const struct lpm *t, uint8_t byte)
 {
@@ -325,8 +347,9 @@ static uint64_t table_entry(const struct lpm *t, uint8_t byte)
 
 	for (; idx; idx = node->child[byte >> (TABLE_BITS - 1 - bits) & 1]) {
 		node = node_at(t, idx);
-		bits = node->prefixlen < TABLE_BITS ? node->prefixlen : TABLE_BITS;
-		if ((byte ^ *(const uint8_t *)node->data) >> (TABLE_BITS - bits))
+		bits = node->prefixlen - 8 * t->at;
+		bits = bits < TABLE_BITS ? bits : TABLE_BITS;
+		if ((byte ^ ((const uint8_t *)node->data)[t->at]) >> (TABLE_BITS - bits))
 			return (uint64_t)found << 32;
 		if (bits == TABLE_BITS)
 			break;
@@ -335,18 +358,55 @@ static uint64_t table_entry(const struct lpm *t, uint8_t byte)
 	return (uint64_t)found << 32 | idx;
 }
 
+static void set_entries(struct lpm *t, unsigned int first, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = first; i < first + n; i++)
+		__atomic_store_n(&t->from[i], table_entry(t, (uint8_t)i), __ATOMIC_RELEASE); /* pairs with load_acquire() */
+}
+
+/** The byte by which the table should be, and what is before it; false: it is as it should be. */
+static bool is_misplaced(const struct lpm *t, uint32_t *at, uint64_t *before)
+{
+	const struct node *root = node_at(t, t->root);
+
+	if (!t->root)
+		return false;
+	*at = root->prefixlen / 8 < TABLE_AT_MAX ? root->prefixlen / 8 : TABLE_AT_MAX;
+	*at = *at < t->data_size ? *at : t->data_size - 1;
+	*before = *at ? be64toh(root->data[0]) >> (64 - 8 * *at) << (64 - 8 * *at) : 0;
+	return *at != t->at || *before != t->before;
+}
+
+/** Makes the table anew, by another byte. */
+static void rebase(struct lpm *t, uint32_t at, uint64_t before)
+{
+	__atomic_store_n(&t->seq, t->seq + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->at, at, __ATOMIC_RELEASE); /* these pair with begin_lookup() */
+	__atomic_store_n(&t->before, before, __ATOMIC_RELEASE);
+	set_entries(t, 0, 256);
+	__atomic_store_n(&t->seq, t->seq + 1, __ATOMIC_RELEASE);
+}
+
 /** Something has changed at @p: the table follows, and what it led to before goes. */
 static void retable(struct lpm *t, const struct prefix *p, unsigned int who)
 {
-	unsigned int bits = p->len < TABLE_BITS ? p->len : TABLE_BITS, n = 1u << (TABLE_BITS - bits), i;
-	unsigned int first = p->data[0] & ~(n - 1) & 0xff;
+	unsigned int bits, n;
+	uint64_t before;
+	uint32_t at;
 
-	for (i = first; i < first + n; i++)
-		__atomic_store_n(&t->from[i], table_entry(t, (uint8_t)i), __ATOMIC_RELEASE); /* pairs with begin_lookup() */
+	if (is_misplaced(t, &at, &before)) {
+		rebase(t, at, before);
+	} else {
+		bits = p->len - 8 * t->at;
+		n = 1u << (TABLE_BITS - (bits < TABLE_BITS ? bits : TABLE_BITS));
+		set_entries(t, p->data[t->at] & ~(n - 1) & 0xff, n);
+	}
 	while (t->n_gone) {
-		i = t->gone[--t->n_gone];
-		leat_elem_end(&node_at(t, i)->elem);
-		leat_elems_retire(&t->elems, who, i);
+		at = t->gone[--t->n_gone];
+		leat_elem_end(&node_at(t, at)->elem);
+		leat_elems_retire(&t->elems, who, at);
 	}
 }
 

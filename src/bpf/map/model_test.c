@@ -205,14 +205,43 @@ static struct prefix *naive_same(struct prefix *all, const uint8_t *data, uint32
 	return p && p->len == len ? p : NULL;
 }
 
+/** How keys begin for a while, and mostly are no shorter than that. */
+static struct {
+	uint32_t bytes;
+	uint8_t byte;
+} beginning;
+
 /** A random key: few bytes differ, so that many are prefixes of others. */
 static void random_key(uint8_t *key, uint32_t size, uint64_t *seed)
 {
-	uint32_t len = test_below(seed, size * 8 + 2), i;
+	uint32_t len = test_below(seed, size * 8 + 2), i, shared = beginning.bytes < size ? beginning.bytes : size;
 
+	if (len < 8 * shared && test_below(seed, 200))
+		len = 8 * shared + test_below(seed, 8 * (size - shared) + 1);
 	memcpy(key, &len, 4);
 	for (i = 0; i < size; i++)
 		key[4 + i] = (uint8_t)(test_below(seed, 3) ? 0xa5 : test_below(seed, 4) << test_below(seed, 7));
+	if (test_below(seed, 200))
+		memset(key + 4, beginning.byte, shared);
+}
+
+/** All keys begin otherwise from now on; half the time, those that are there go. */
+static void change_beginning(struct test_map *t, struct prefix *all, unsigned int *n, uint64_t *seed)
+{
+	uint8_t key[4 + 32];
+	struct prefix *p;
+
+	beginning.bytes = test_below(seed, 12);
+	beginning.byte = (uint8_t)test_random(seed);
+	for (p = all; p < all + PREFIXES && *n && test_below(seed, 2 * PREFIXES); p++) {
+		if (!p->there)
+			continue;
+		memcpy(key, &p->len, 4);
+		memcpy(key + 4, p->data, sizeof(p->data));
+		assert_int_equal(leat_bpf_map_delete(&t->map, key), 0);
+		p->there = false;
+		(*n)--;
+	}
 }
 
 static void lpm_lookups(struct test_map *t, struct prefix *all, const uint8_t *key, uint32_t max_len)
@@ -302,12 +331,15 @@ static void longest_prefixes(void **state)
 	assert_non_null(all);
 	for (i = 0; i < COUNT(sizes); i++) {
 		memset(all, 0, PREFIXES * sizeof(*all));
+		beginning.bytes = 0;
 		n = 0;
 		test_map_open(&t, 1, BPF_MAP_TYPE_LPM_TRIE, 4 + sizes[i], 8, PREFIXES, NO_PREALLOC);
 		leat_epoch_online(&t.epoch, 0);
 		for (round = 0; round < TEST_ROUNDS(20000); round++) {
 			lpm_step(&t, all, sizes[i], &n, &seed);
 			leat_epoch_quiescent(&t.epoch, 0);
+			if (round % 700 == 0)
+				change_beginning(&t, all, &n, &seed);
 			if (round % 1000 == 0)
 				lpm_walk(&t, all, sizes[i], n);
 		}
