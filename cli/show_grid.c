@@ -67,7 +67,7 @@ static void print_cell(const struct show_grid *grid, unsigned int col, int width
 
 void show_grid_print(struct show_grid *grid)
 {
-	int width[SHOW_GRID_COLS];
+	int width[SHOW_GRID_COLS] = { 0 };
 	unsigned int col;
 	size_t i;
 
@@ -75,8 +75,7 @@ void show_grid_print(struct show_grid *grid)
 		width[col] = width_of(grid, col);
 		print_cell(grid, col, width[col], grid->heads[col] + (*grid->heads[col] == '>'));
 	}
-	for (i = 0; i < grid->n; i++) {
-		col = (unsigned int)(i % grid->n_cols);
+	for (i = 0, col = 0; i < grid->n; i++, col = col + 1 == grid->n_cols ? 0 : col + 1) {
 		print_cell(grid, col, width[col], cell(grid, i));
 		free(grid->cells[i]);
 	}
