@@ -238,6 +238,26 @@ maps() {
 	stop_leat 0
 }
 
+# A program that reaches outside its packets: where, and how often.
+traps() {
+	object=${LEAT_BUILD:-}/tests/bpf/replay.bpf.o
+	if [ -z "${LEAT_LOAD:-}" ] || [ ! -e "$object" ]; then return; fi
+	cat >d.yaml <<-YAML
+	ports:
+	  once: { type: pktgen, count: 1000, size: 60 }
+	  slow: { type: pktgen, rate: 1 }
+	programs: { wild: { object: $object, prog: reckless } }
+	attach: { once: wild }
+	control: { path: $sock }
+	YAML
+	start_leat d.yaml
+	until_true once_is_over
+	shows '^wild +1 .* once +1000 +0 +0 +0 +0 +1000 +1000$' prog show wild
+	shows ' +[0-9]+ +1000  access outside.*  replay.bpf.c:[0-9]*: return data' prog show wild
+	json 'sum(t["count"] for t in r["programs"][0]["traps"]) == 1000' prog list
+	stop_leat 0
+}
+
 tables
 objects
 mistakes
@@ -246,4 +266,5 @@ permissions
 taking_over
 default_place
 maps
+traps
 done_testing
