@@ -242,9 +242,9 @@ static uint32_t budget(const struct leat_verifier *v, enum leat_precision precis
 	case LEAT_VERIFY_COARSE: /* it is there to learn */
 		return LEAT_VERIFY_TRY + n;
 	case LEAT_VERIFY_MERGED:
-		return LEAT_VERIFY_TRY + 8 * n;
+		return 4 * LEAT_VERIFY_TRY + 16 * n;
 	case LEAT_VERIFY_DEMANDED:
-		return LEAT_VERIFY_TRY * 20 + 32 * n;
+		return 20 * LEAT_VERIFY_TRY + 32 * n;
 	default:
 		return LEAT_VERIFY_BUDGET;
 	}
