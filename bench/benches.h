@@ -18,6 +18,7 @@
 	BENCH(frag) \
 	BENCH(free) \
 	BENCH(sizing) \
+	BENCH(broadcast) \
 	BENCH_BPF
 
 #define BENCH(name) extern const struct bench bench_##name;
