@@ -38,6 +38,7 @@ const char run_help[] =
 	"\n"
 	"Runs the datapath that FILE describes (leat.yaml(5)) in the foreground, until SIGINT or SIGTERM (a second one\n"
 	"forces the exit), until the time is over, or until every source of packets has finished. Then prints totals.\n"
+	"Meanwhile leat stats, port, pool, prog list, map and drops show what it does, through its control socket.\n"
 	"\n"
 	"options:\n"
 	"  -c, --check            only check FILE; nothing of the system is touched\n"

@@ -605,6 +605,27 @@ static void one_in_use_is_left_alone(void **state)
 	stop(&s);
 }
 
+/* Its queue of connections is full: whoever listens there is slow, not dead. */
+static void one_that_is_slow_is_left_alone(void **state)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), fds[16], n = 0;
+
+	(void)state;
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	do
+		fds[n] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	while (!connect(fds[n++], (struct sockaddr *)&addr, sizeof(addr)) && n < 16);
+	assert_int_equal(errno, EAGAIN);
+	assert_not_opened(load_at(""), -EADDRINUSE, "is in use by another process");
+	while (n)
+		close(fds[--n]);
+	close(fd);
+	assert_int_equal(unlink(path), 0);
+}
+
 static void one_left_behind_is_replaced(void **state)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -745,6 +766,7 @@ int main(void)
 		cmocka_unit_test(descriptors_are_not_taken),
 		cmocka_unit_test(no_descriptor_is_left),
 		cmocka_unit_test(one_in_use_is_left_alone),
+		cmocka_unit_test(one_that_is_slow_is_left_alone),
 		cmocka_unit_test(one_left_behind_is_replaced),
 		cmocka_unit_test(what_is_no_socket_stays),
 		cmocka_unit_test(another_ones_socket_is_not_removed),
