@@ -32,6 +32,8 @@ struct show_grid {
 	char **cells;
 };
 
+/** Prints a text of a reply; what cannot be printed becomes '?'. */
+void show_print(const char *text);
 /** Begins one. @heads is **borrowed**. */
 void show_grid_init(struct show_grid *grid, const char *const *heads);
 /** Fills the next cell. What cannot be printed becomes '?'. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* show_grid.c: tables whose columns are as wide as they need to be. See show.h. */
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "show.h"
 
 void show_grid_init(struct show_grid *grid, const char *const *heads)
@@ -14,10 +14,31 @@ void show_grid_init(struct show_grid *grid, const char *const *heads)
 		grid->n_cols++;
 }
 
+/* NULL is allowed. */
+static void make_printable(char *text)
+{
+	size_t n;
+
+	for (; text && *text; text += n ? n : 1) {
+		n = leat_utf8_printable(text);
+		if (!n)
+			*text = '?';
+	}
+}
+
+void show_print(const char *text)
+{
+	char *copy = strdup(text);
+
+	make_printable(copy);
+	fputs(copy ? copy : "", stdout);
+	free(copy);
+}
+
 void show_grid_add(struct show_grid *grid, const char *text)
 {
 	size_t room = grid->room ? 2 * grid->room : 64;
-	char **cells = grid->cells, *c;
+	char **cells = grid->cells;
 
 	if (grid->n == grid->room) {
 		cells = reallocarray(cells, room, sizeof(*cells));
@@ -27,10 +48,7 @@ void show_grid_add(struct show_grid *grid, const char *text)
 		grid->room = room;
 	}
 	cells[grid->n] = strdup(text ? text : "");
-	for (c = cells[grid->n]; c && *c; c++)
-		if (iscntrl((unsigned char)*c))
-			*c = '?';
-	grid->n++;
+	make_printable(cells[grid->n++]);
 }
 
 void show_grid_number(struct show_grid *grid, uint64_t number)

@@ -103,8 +103,12 @@ void show_stats(const json_t *reply, const char *name)
 	size_t i;
 
 	(void)name;
-	printf("leat %s  %s  pid %" PRIu64 "  %" PRIu64 " worker%s\n\n", text(reply, "version"), text(reply, "file"),
-	       number(reply, "pid"), number(reply, "workers"), number(reply, "workers") == 1 ? "" : "s");
+	fputs("leat ", stdout);
+	show_print(text(reply, "version"));
+	fputs("  ", stdout);
+	show_print(text(reply, "file"));
+	printf("  pid %" PRIu64 "  %" PRIu64 " worker%s\n\n", number(reply, "pid"), number(reply, "workers"),
+	       number(reply, "workers") == 1 ? "" : "s");
 	show_grid_init(&grid, heads);
 	json_array_foreach(list(reply, "ports"), i, port) {
 		show_grid_add(&grid, text(port, "name"));
@@ -239,8 +243,11 @@ static void show_object(const json_t *prog)
 {
 	if (!*text(prog, "object"))
 		return;
-	printf("\n%s of %s: %" PRIu64 " instructions, ", text(prog, "prog"), text(prog, "object"),
-	       number(prog, "instructions"));
+	putchar('\n');
+	show_print(text(prog, "prog"));
+	fputs(" of ", stdout);
+	show_print(text(prog, "object"));
+	printf(": %" PRIu64 " instructions, ", number(prog, "instructions"));
 	if (number(prog, "code_bytes"))
 		printf("compiled to %" PRIu64 " bytes\n", number(prog, "code_bytes"));
 	else
@@ -335,8 +342,12 @@ void show_map(const json_t *reply, const char *name)
 	size_t i, n = json_array_size(list(reply, "elements"));
 
 	(void)name;
-	printf("%s (%s of %s, %zu element%s)\n", text(map, "name"), text(map, "type"), text(map, "program"), n,
-	       n == 1 ? "" : "s");
+	show_print(text(map, "name"));
+	fputs(" (", stdout);
+	show_print(text(map, "type"));
+	fputs(" of ", stdout);
+	show_print(text(map, "program"));
+	printf(", %zu element%s)\n", n, n == 1 ? "" : "s");
 	json_array_foreach(list(reply, "elements"), i, element) {
 		fputs("  ", stdout);
 		print_json(json_object_get(element, "key"));

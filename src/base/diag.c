@@ -10,6 +10,7 @@
 
 #include "base/diag_sort.h"
 #include "base/heap.h"
+#include "base/utf8.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -52,32 +53,14 @@ void leat_diag_destroy(struct leat_diag *diag)
 	leat_heap_free(diag);
 }
 
-/* Bytes of the UTF-8 character at @s (RFC 3629, 4), 0 when it is none or a control character. */
-static size_t printable_len(const unsigned char *s)
-{
-	size_t n, i;
-
-	if (s[0] < 0x80)
-		return s[0] >= 0x20 && s[0] != 0x7f;
-	n = s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
-	for (i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if (n == 2 && s[0] == 0xc2 && s[1] < 0xa0)
-		return 0; /* U+0080..9F: terminals take some of them for escape sequences */
-	return n;
-}
-
 static void make_printable(char *text)
 {
-	unsigned char *s = (unsigned char *)text;
 	size_t n;
 
-	while (*s) {
-		n = printable_len(s);
+	for (; *text; text += n ? n : 1) {
+		n = leat_utf8_printable(text);
 		if (!n)
-			*s = '?';
-		s += n ? n : 1;
+			*text = '?';
 	}
 }
 

@@ -2,19 +2,22 @@
 /* json_out.c: see json_out.h. Pure but for what is written. */
 #include "base/json_out.h"
 
-#include <string.h>
+#include "base/utf8.h"
 
-/* Bytes that are no printable ASCII are escaped one by one, as if they were Latin-1. */
+/* Bytes that are no printable character of UTF-8 are escaped one by one, as if they were Latin-1. */
 static void put_string(FILE *out, const char *text)
 {
+	size_t n;
+
 	fputc('"', out);
-	for (; *text; text++) {
+	for (; *text; text += n ? n : 1) {
+		n = leat_utf8_printable(text);
 		if (*text == '"' || *text == '\\')
 			fprintf(out, "\\%c", *text);
-		else if ((unsigned char)*text < 0x20 || (unsigned char)*text > 0x7e)
+		else if (!n)
 			fprintf(out, "\\u%04x", (unsigned char)*text);
 		else
-			fputc(*text, out);
+			fwrite(text, 1, n, out);
 	}
 	fputc('"', out);
 }
