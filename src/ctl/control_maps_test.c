@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control_maps_test.c: what the control socket says of maps that are full, sparse, shared and changing, part by part. The
+ * control_maps_test.c: what the control socket says of maps that are large, part by part, and of those of objects. The
  * objects are those of examples/bpf; without clang there are none, and the tests are skipped.
  */
 #include <setjmp.h>
