@@ -7,6 +7,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <leat/xdp_prog.h>
+#include <linux/bpf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +53,24 @@ static const char *const kernel_answers[] = { NULL, "accepts it", "refuses it", 
 
 /* ---- one program ---- */
 
+#define LEFT_OPEN 64u        /* entries */
+#define RING_LEFT_OPEN 4096u /* bytes */
+
+/** Maps whose size the object leaves to whoever loads it get one: what is verified does not depend on it. */
+static void size_maps(struct leat_bpf_object *obj)
+{
+	struct leat_bpf_map_info info;
+	struct leat_bpf_map *map;
+	unsigned int i;
+
+	for (i = 0; (map = leat_bpf_object_map_get(obj, i)); i++) {
+		leat_bpf_map_info(map, &info);
+		if (!info.max_entries)
+			leat_bpf_object_resize(obj, info.name,
+					       info.type == BPF_MAP_TYPE_RINGBUF ? RING_LEFT_OPEN : LEFT_OPEN);
+	}
+}
+
 /** Opens the object anew, for one program's mistakes must not hide another's. */
 static int open_object(const struct check *check, struct leat_diag *diag, struct leat_bpf_object **obj)
 {
@@ -61,6 +80,8 @@ static int open_object(const struct check *check, struct leat_diag *diag, struct
 	char name[256];
 	unsigned int i;
 
+	if (!err)
+		size_maps(*obj);
 	for (i = 0; !err && i < check->n_sets; i++) {
 		equals = strchr(check->set[i], '=');
 		snprintf(name, sizeof(name), "%.*s", (int)(equals - check->set[i]), check->set[i]);
