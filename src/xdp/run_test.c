@@ -571,7 +571,7 @@ static void metadata_causes_no_copy(void **state)
 	char one[] = "one word", two[] = "two word", got[8];
 	struct leat_netdev *near_end, *far_end;
 	struct leat_netdev_stats stats;
-	struct leat_skb *kept = NULL;
+	struct leat_skb *kept = NULL, *pushed = NULL;
 	struct bench b;
 
 	(void)state;
@@ -590,13 +590,14 @@ static void metadata_causes_no_copy(void **state)
 	leat_netdev_stats(far_end, &stats);
 	assert_int_equal(stats.headroom_copies, 0);
 	leat_skb_free(kept);
-	kept = NULL;
 	attach(far_end, push_and_pass, NULL);
+	assert_int_equal(leat_netdev_set_rx_handler(far_end, keep_one, &pushed), 0);
 	receive(&b, 1, LEN);
-	assert_int_equal(kept->len, 200 + LEN);
+	assert_non_null(pushed);
+	assert_int_equal(pushed->len, 200 + LEN);
 	leat_netdev_stats(far_end, &stats);
 	assert_int_equal(stats.headroom_copies, 0);
-	leat_skb_free(kept);
+	leat_skb_free(pushed);
 	leat_netdev_set_rx_handler(far_end, NULL, NULL);
 	tear_down(&b);
 }
