@@ -57,8 +57,6 @@ int rules(struct xdp_md *ctx)
 	RULES(80);
 	RULES(88);
 	RULES(96);
-	RULES(104);
-	RULES(112);
 	return score & 1 ? XDP_TX : XDP_PASS;
 }
 
